@@ -1,0 +1,42 @@
+# The front door. `make demo` and `make test` set everything up by themselves.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+
+.PHONY: help setup demo test test-fast lint types check walk bench lock clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+setup: .venv/.ready  ## the virtual environment, from the lock file
+
+.venv/.ready: requirements.lock pyproject.toml scripts/setup.py
+	@$(PYTHON) scripts/setup.py
+
+demo: setup  ## fetches the embedded model and answers two real questions with real tools
+	@$(BIN)/python -m toolhand.cli demo
+
+test: setup  ## all tests, the ones on the embedded model included
+	@$(BIN)/python scripts/test.py
+
+test-fast: setup  ## the tests that need no model
+	@$(BIN)/python scripts/test.py --fast
+
+lint: setup  ## ruff, formatting, and the layers
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports
+
+types: setup  ## mypy, strict
+	@$(BIN)/mypy
+
+check: lint types test  ## what CI runs
+
+walk: setup  ## how much code one tool call goes through
+	@$(BIN)/python scripts/walk.py
+
+bench: setup  ## figures against others, re-runnable
+	@$(BIN)/python -m bench
+
+lock: setup  ## resolves requirements.lock anew
+	@$(BIN)/python scripts/lock.py
+
+clean:  ## removes what was built, not the model cache
+	@rm -rf .venv .mypy_cache .ruff_cache .hypothesis build dist

@@ -1,0 +1,63 @@
+"""What every stage of a run may know: who asks, in which session, and where to report."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from toolhand.core.events import Event
+
+Language = Literal["en", "zh"]
+
+
+def _nobody_listens(event: Event) -> None:
+    """The default listener."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContext:
+    """The facts of one run, handed to whatever runs in it. A tool that wants it declares a parameter of this type.
+
+    Args:
+        user: who asks; decides permissions and is what `Injected("user_id")` gives.
+        session_id: the conversation.
+        trace_id: marks every event and log line of the run.
+        turn: how many model replies came before.
+        language: the language of words for people and models.
+        deadline: when the run must end, on the monotonic clock in seconds, or None.
+        facts: values for `Injected(key)` parameters.
+        emit: where events go.
+    """
+
+    user: str = ""
+    session_id: str = ""
+    trace_id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    turn: int = 0
+    language: Language = "en"
+    deadline: float | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    emit: Callable[[Event], None] = _nobody_listens
+
+    def fact(self, key: str) -> Any:
+        """The value for an injected parameter.
+
+        Raises:
+            KeyError: when nothing was given under that key.
+        """
+        if key in self.facts:
+            return self.facts[key]
+        if key in ("user", "user_id"):
+            return self.user
+        if key in ("session", "session_id"):
+            return self.session_id
+        if key == "trace_id":
+            return self.trace_id
+        raise KeyError(key)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the deadline, or None without one."""
+        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())

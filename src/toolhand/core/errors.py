@@ -1,0 +1,139 @@
+"""Errors, of two kinds that never mix.
+
+What a *model* got wrong, or what went wrong while running an errand for it, is a value: `ToolError`. It travels inside a
+`ToolResult` and is worded so that a model can act on it. What a *programmer* or an operator got wrong is an exception:
+
+    ToolhandError
+    ├── ToolDefinitionError     a function cannot be described as a tool
+    ├── UnknownToolError        a toolset was asked for a tool that it does not hold
+    ├── SettingsError           a setting, a model name or a file that cannot be used
+    ├── MissingExtraError       an optional dependency is not installed
+    ├── WeightsError            a model's weights are missing, damaged or cannot be fetched
+    └── ModelError              the model's server failed (status, retryable, retry_after)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class ErrorCode(StrEnum):
+    """Every code that a `ToolError` can carry. The values are stable; new ones may be added."""
+
+    UNKNOWN_TOOL = "unknown_tool"
+    """No tool has that name."""
+    MISSING_ARGUMENT = "missing_argument"
+    """A required argument was not sent."""
+    INVALID_ARGUMENT = "invalid_argument"
+    """An argument has the wrong type or a value that is not allowed."""
+    INVALID_JSON = "invalid_json"
+    """The arguments of a structured call are not JSON and could not be mended."""
+    UNPARSEABLE = "unparseable"
+    """A call was meant, but its text could not be read."""
+    TRUNCATED = "truncated"
+    """The output was cut off inside a call."""
+    DOUBTFUL = "doubtful"
+    """It is not clear that a call was meant, and the tool changes something."""
+    NOT_ALLOWED = "not_allowed"
+    """The request's tool_choice does not allow this tool, or any tool."""
+    NOT_PERMITTED = "not_permitted"
+    """The user may not call this tool."""
+    RATE_LIMITED = "rate_limited"
+    """Too many calls in a time."""
+    CIRCUIT_OPEN = "circuit_open"
+    """The tool has failed too often and is left alone for a while."""
+    TIMEOUT = "timeout"
+    """The tool did not finish in time."""
+    NETWORK = "network"
+    """A connection failed."""
+    UPSTREAM = "upstream"
+    """A service behind the tool answered with an error."""
+    EXECUTION = "execution"
+    """The tool raised an exception."""
+    RESULT_TOO_LARGE = "result_too_large"
+    """The result could not be made small enough."""
+    OUTCOME_UNKNOWN = "outcome_unknown"
+    """The tool may or may not have had its effect."""
+    CANCELLED = "cancelled"
+    """The run was stopped before the call ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolError:
+    """What went wrong with a call, as a value that a model can act on.
+
+    Args:
+        code: one of `ErrorCode`.
+        message: one sentence for the model. Never the text of a tool's own exception.
+        retryable: whether the same call may succeed later, or a mended one now.
+        path: where in the arguments, as a JSON path from `$`.
+        hint: what to do instead, where that is known.
+        details: facts for a program, such as `retry_after` in seconds or `allowed` values.
+    """
+
+    code: ErrorCode
+    message: str
+    retryable: bool = False
+    path: str = "$"
+    hint: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def sentence(self) -> str:
+        """The message with its hint behind it."""
+        return f"{self.message} {self.hint}" if self.hint else self.message
+
+
+class ToolhandError(Exception):
+    """The root of the exceptions that Toolhand raises for a programmer's or an operator's mistake."""
+
+
+class ToolDefinitionError(ToolhandError, TypeError):
+    """A function cannot be described as a tool; the message names the parameter and the cure."""
+
+
+class UnknownToolError(ToolhandError, KeyError):
+    """A toolset was asked, by a program, for a tool that it does not hold."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class SettingsError(ToolhandError, ValueError):
+    """A setting, a model's name or a file cannot be used; the message says which and what to do."""
+
+
+class MissingExtraError(ToolhandError, ImportError):
+    """An optional dependency is not installed; the message holds the command that installs it."""
+
+    def __init__(self, extra: str, purpose: str) -> None:
+        self.extra = extra
+        super().__init__(f"{purpose} needs the extra '{extra}': pip install 'toolhand[{extra}]'")
+
+
+class WeightsError(ToolhandError):
+    """A model's weights are missing, damaged, or can be had from none of their sources."""
+
+
+class ModelError(ToolhandError):
+    """The model's server failed.
+
+    Args:
+        message: one sentence that says what failed, where, and what to do.
+        status: the HTTP status, where there was one.
+        retryable: whether the same request may succeed later.
+        retry_after: seconds to wait before that, where the server said so.
+    """
+
+    def __init__(
+        self, message: str, *, status: int | None = None, retryable: bool = False, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retryable = retryable
+        self.retry_after = retry_after

@@ -1,0 +1,292 @@
+"""The words that travel down the street: calls, results, messages, what is asked of a model and what it gave.
+
+Frozen values from the standard library only. No protocol's text and no provider's field names live here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias
+
+from toolhand.core.errors import ToolError
+from toolhand.core.tools import Tool, ToolChoice
+
+Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "unknown"]
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def _nothing() -> Mapping[str, Any]:
+    return _NOTHING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fix:
+    """One liberty that was taken in reading a call.
+
+    Args:
+        kind: what was done, such as "single_quotes" or "string_to_integer".
+        path: where, as a JSON path from `$`.
+        before: what the model wrote.
+        after: what it was taken for.
+        cost: how great the liberty is; the cheapest reading wins, a dear one on a writing tool is asked about.
+    """
+
+    kind: str
+    path: str = "$"
+    before: Any = None
+    after: Any = None
+    cost: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A model's request to run a tool.
+
+    Args:
+        id: unique within a session; pairs the call with its result.
+        name: the tool's name.
+        arguments: what was sent, typed as the tool's parameters say once it is bound.
+        fixes: every liberty taken in reading it.
+        problem: why it cannot run. A broken asking keeps its id and gets an answer.
+    """
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=_nothing)
+    fixes: tuple[Fix, ...] = ()
+    problem: ToolError | None = None
+
+    @property
+    def cost(self) -> int:
+        """The sum of what its fixes cost."""
+        return sum(fix.cost for fix in self.fixes)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What a tool gave back."""
+
+    data: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """How a call ended: a value or an error, never both.
+
+    Args:
+        call_id: the id of the call that it answers.
+        name: the tool's name.
+        outcome: what came back, or what went wrong.
+        notes: facts about the call for a program (attempts, seconds, fixes …); not shown to a model.
+    """
+
+    call_id: str
+    name: str
+    outcome: Value | ToolError
+    notes: Mapping[str, Any] = field(default_factory=_nothing)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the call succeeded."""
+        return isinstance(self.outcome, Value)
+
+    @property
+    def data(self) -> Any:
+        """What the tool gave back, or None after an error."""
+        return self.outcome.data if isinstance(self.outcome, Value) else None
+
+    @property
+    def error(self) -> ToolError | None:
+        """What went wrong, or None."""
+        return self.outcome if isinstance(self.outcome, ToolError) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Plain text in a message."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Words of the program to the model (a mistake it made, a limit that was reached), not the user's."""
+
+    text: str
+
+
+Part: TypeAlias = Text | Note | ToolCall | ToolResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One entry of a history. Calls and results are parts; nothing in it belongs to a protocol.
+
+    Args:
+        role: "system", "user", "assistant" (text and calls), or "tool" (results).
+        parts: what it holds, in order.
+    """
+
+    role: Role
+    parts: tuple[Part, ...]
+
+    @property
+    def text(self) -> str:
+        """Its text parts, joined."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """Its tool calls, in order."""
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+    @property
+    def results(self) -> tuple[ToolResult, ...]:
+        """Its tool results, in order."""
+        return tuple(part for part in self.parts if isinstance(part, ToolResult))
+
+
+def user(text: str) -> Message:
+    """A user's message."""
+    return Message(role="user", parts=(Text(text),))
+
+
+def system(text: str) -> Message:
+    """The system's message."""
+    return Message(role="system", parts=(Text(text),))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What a protocol understood of one model output.
+
+    Args:
+        text: what is left to say to the user, or None.
+        calls: the calls that can run, bound to their tools.
+        problems: what could not be read or bound.
+        broken: the calls behind `problems` that have a name: each has a `problem` and is owed an answer.
+        program: several steps in one note (a plan or code), where the protocol knows them.
+        thinking: the model's reasoning, where it was marked as such. Nothing in it runs.
+    """
+
+    text: str | None = None
+    calls: tuple[ToolCall, ...] = ()
+    problems: tuple[ToolError, ...] = ()
+    broken: tuple[ToolCall, ...] = ()
+    program: Any = None
+    thinking: str = ""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it is an answer: nothing to run and nothing to mend."""
+        return not self.calls and not self.problems and self.program is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What the model's server counted.
+
+    Args:
+        requests: how many times it was asked.
+        input_tokens: tokens of the prompts.
+        output_tokens: tokens of the replies.
+        cached_tokens: how many of the prompts' tokens came from the server's cache.
+    """
+
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            requests=self.requests + other.requests,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How the model picks its words. None leaves the server's own default."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequest:
+    """What a protocol asks of a model: still neutral, translated to a wire by the model's adapter.
+
+    Args:
+        messages: the rendered history. A prompted protocol turns calls and results into text parts.
+        tools: tools to declare natively; empty for a prompted protocol.
+        tool_choice: which of them the model may call.
+        stop: sequences at which the server stops.
+        grammar: a JSON Schema that the output must satisfy, where the server can force it.
+        sampling: temperature and the like.
+    """
+
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...] = ()
+    tool_choice: ToolChoice = field(default_factory=ToolChoice)
+    stop: tuple[str, ...] = ()
+    grammar: Mapping[str, Any] | None = None
+    sampling: Sampling = field(default_factory=Sampling)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawCall:
+    """A structured call as a provider sent it, before anything was understood.
+
+    Args:
+        id: the provider's id; may be empty or repeated.
+        name: the name as sent.
+        arguments: JSON text, or an object where the provider sends one, or None.
+    """
+
+    id: str
+    name: str
+    arguments: str | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelOutput:
+    """One whole output of a model.
+
+    Args:
+        text: what it wrote.
+        calls: the structured calls that the server returned, raw.
+        finish_reason: why it ended.
+        usage: tokens.
+        thinking: reasoning that the server returned apart from the text.
+    """
+
+    text: str = ""
+    calls: tuple[RawCall, ...] = ()
+    finish_reason: FinishReason = "stop"
+    usage: Usage = field(default_factory=Usage)
+    thinking: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundCall:
+    """A call whose tool is known and whose arguments fit it.
+
+    Args:
+        call: the call, with its arguments typed as the tool's parameters say and every liberty in its `fixes`.
+        tool: the tool.
+    """
+
+    call: ToolCall
+    tool: Tool

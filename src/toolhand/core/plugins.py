@@ -1,0 +1,37 @@
+"""Finds a protocol, a model adapter, a built-in tool … by its name: one file of ours, or others' entry point."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pkgutil import iter_modules
+from typing import Any
+
+from toolhand.core.errors import SettingsError
+
+
+def load(group: str, name: str) -> Any:
+    """The module `toolhand.<group>.<name>`, or what another package offers under the entry point `toolhand.<group>`.
+
+    Args:
+        group: a folder of the package, such as "protocols".
+        name: a file in it, without its ending; a hyphen stands for an underscore.
+
+    Raises:
+        SettingsError: when nothing has that name; the message lists what there is.
+    """
+    module = f"toolhand.{group}.{name.replace('-', '_')}"
+    if name.replace("-", "_").isidentifier() and not name.startswith("_") and find_spec(module):
+        return import_module(module)
+    for entry in entry_points(group=f"toolhand.{group}", name=name):
+        return entry.load()
+    raise SettingsError(f"there is no '{name}' among the {group}; there is: {', '.join(names(group))}")
+
+
+def names(group: str) -> tuple[str, ...]:
+    """Every name that `load` finds in a group, sorted."""
+    folder = import_module(f"toolhand.{group}").__path__
+    ours = {module.name for module in iter_modules(folder) if not module.ispkg and not module.name.startswith("_")}
+    others = {entry.name for entry in entry_points(group=f"toolhand.{group}")}
+    return tuple(sorted(ours | others))

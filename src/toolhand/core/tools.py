@@ -1,0 +1,117 @@
+"""What a tool is. How one is made from a function lives in `toolhand.tools`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias
+
+Effect = Literal["reads", "writes", "destroys"]
+
+Parameters: TypeAlias = Mapping[str, Any]
+"""A JSON Schema of type object."""
+
+EMPTY_PARAMETERS: Parameters = MappingProxyType({"type": "object", "properties": {}, "required": []})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What a tool declares about how it may be run.
+
+    Args:
+        effect: "reads" changes nothing, "writes" changes something, "destroys" cannot be undone.
+        idempotent: whether running it twice with the same arguments is the same as once.
+        category: a word to route by.
+        tags: further words to filter by.
+        timeout: seconds after which a call is given up, or None for the default.
+    """
+
+    effect: Effect = "reads"
+    idempotent: bool = False
+    category: str = ""
+    tags: frozenset[str] = frozenset()
+    timeout: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Tool:
+    """A function that a model may ask for, with what the model is told about it.
+
+    Args:
+        name: the name that the model uses.
+        description: what the model reads.
+        parameters: the arguments' JSON Schema, an object.
+        function: what runs; None for a tool that is only declared (for `parse` or a gateway).
+        validate: turns arguments (JSON values) into the function's own keyword arguments, or raises ValueError with
+            a message for the model.
+        rules: effect, timeout and the like.
+        aliases: other spellings of parameter names, alias → name.
+        injected: parameters that are filled at run time and hidden from the model, parameter → key.
+    """
+
+    name: str
+    description: str = ""
+    parameters: Parameters = field(default_factory=lambda: EMPTY_PARAMETERS)
+    function: Callable[..., Any] | None = None
+    validate: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+    rules: Rules = field(default_factory=Rules)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    injected: Mapping[str, str] = field(default_factory=dict)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the function itself, as if it had not been decorated."""
+        if self.function is None:
+            msg = f"tool '{self.name}' is only declared: it has no function to run"
+            raise TypeError(msg)
+        return self.function(*args, **kwargs)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Tool:
+        """Binds a decorated method to its instance, as Python does with functions."""
+        descriptor = getattr(self.function, "__get__", None)
+        if descriptor is None or (instance is None and not isinstance(self.function, classmethod | staticmethod)):
+            return self
+        return replace(self, function=descriptor(instance, owner))
+
+    @property
+    def __name__(self) -> str:
+        return str(getattr(self.function, "__name__", self.name))
+
+    @property
+    def properties(self) -> Mapping[str, Any]:
+        """Its parameters' schemas by name."""
+        found: Mapping[str, Any] = self.parameters.get("properties") or {}
+        return found
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The names of the parameters that must be sent."""
+        return tuple(self.parameters.get("required") or ())
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChoice:
+    """Which tools a model may call in a turn.
+
+    Args:
+        mode: "auto" (its own decision), "required" (at least one call), "none" (an answer, no call).
+        names: where not empty, only these tools; with "required" and one name, that tool.
+    """
+
+    mode: Literal["auto", "required", "none"] = "auto"
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, choice: str | list[str] | tuple[str, ...] | ToolChoice) -> ToolChoice:
+        """From what users write: "auto", "required", "none", one tool's name, or a list of allowed names."""
+        if isinstance(choice, ToolChoice):
+            return choice
+        if not isinstance(choice, str):
+            return cls("auto", tuple(choice))
+        if choice in ("auto", "required", "none"):
+            return cls(choice)  # type: ignore[arg-type]
+        return cls("required", (choice,))
+
+    def allows(self, name: str) -> bool:
+        """Whether a call to this tool is allowed."""
+        return self.mode != "none" and (not self.names or name in self.names)

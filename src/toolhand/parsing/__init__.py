@@ -1,0 +1,1 @@
+"""From text to values: tolerant literals, spans, fences. Knows nothing of protocols or of what a tool does."""
