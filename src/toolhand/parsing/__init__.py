@@ -1,1 +1,1 @@
-"""From text to values: tolerant literals, spans, fences. Knows nothing of protocols or of what a tool does."""
+"""Tolerant readers of values: JSON as models write it, Python literals, call syntax, elements, simple YAML. No I/O."""

@@ -1,0 +1,564 @@
+"""A tolerant reader of one JSON or Python-literal value, as models write them.
+
+Strict JSON is tried first (it is fast and means what it says); then every liberty is written down as a `Fix`. What is
+not mended: a value that is simply missing, and anything that would need a guess at what was meant. Text that ends
+inside the value gives what was read, with the path that was still open, so that a caller can tell a missing closing
+bracket from a value cut in two.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolhand.core.messages import Fix
+from toolhand.parsing.costs import fix
+from toolhand.parsing.strings import OPENING, QUOTES, TYPOGRAPHIC, mend_surrogates, unescape
+
+Key = str | int
+
+MAX_DEPTH = 96
+
+_OPENERS = {"{": "}", "｛": "}", "[": "]", "［": "]", "(": ")", "（": ")"}
+_CLOSERS = {"}": "}", "｝": "}", "]": "]", "］": "]", ")": ")", "）": ")"}
+_FULL_WIDTH = frozenset("｛｝［］（）：，；＝")
+
+_GAP = re.compile(r"(?:[\s\u00a0\ufeff\u200b]+|//[^\n]*|#[^\n]*|/\*.*?\*/|<!--.*?-->)+", re.DOTALL)
+_BLANK = re.compile(r"[\s\u00a0\ufeff\u200b]*")
+_COMMA = re.compile(r"[,，;；]")
+_COLON = re.compile(r"=>|->|[:：=＝]")
+_BARE_KEY = re.compile(r"[^\s:：=＝,，;；{}｛｝\[\]［］()（）\"'“”‘’「」<>\\]+")
+_NUMBER = re.compile(r"[+\-]?(?:0[xX][0-9a-fA-F]+|(?:\d[\d_]*)?\.?\d[\d_]*\.?(?:[eE][+\-]?\d+)?)(?![\w.%])")
+_THOUSANDS = re.compile(r"[+\-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?=\s*(?:[}｝]|,\s*[\"'“\w]))")
+_WORD = re.compile(r"[A-Za-z_][\w]*")
+_LITERALS: dict[str, Any] = {
+    "true": True,
+    "false": False,
+    "null": None,
+    "True": True,
+    "False": False,
+    "None": None,
+    "TRUE": True,
+    "FALSE": False,
+    "NULL": None,
+    "undefined": None,
+    "nil": None,
+}
+_STRICT_LITERALS = frozenset({"true", "false", "null"})
+# What a string may be followed by: a member's key and colon.
+_KEY_AHEAD = re.compile(
+    r"\s*(?:\\?[\"'“‘「『`](?:[^\"'”’」』`\n\\]|\\(?!\")){1,80}\\?[\"'”’」』`]|[^\s:：=,，{}\[\]\"'“”]{1,60})\s*(?:=>|[:：=＝])"
+)
+_VALUE_AHEAD = re.compile(r"\s*(?:[\"'“‘「『{｛\[［(]|[+\-]?\d|(?:true|false|null|True|False|None)\b)")
+_KEYWORD_AHEAD = re.compile(
+    r"\s*(?:[\w.\-]{1,60}\s*[=:＝：]|[\"'“‘{\[]|[+\-]?\d|\*|(?:true|false|null|True|False|None)\b)"
+)
+_CLOSED = re.compile(r"(?:\s*[}｝\]］)）])+\s*")
+_AFTER_CLOSED = re.compile(r"[,，;；`\n<\"'”’」|#/\\*]|$")
+_PLACEHOLDER = re.compile(r"\.\.\.|…")
+
+
+class LooseError(ValueError):
+    """There is no value here.
+
+    Args:
+        reason: what was expected, in words.
+        position: where in the text, in characters.
+        path: where in the value.
+    """
+
+    def __init__(self, reason: str, position: int, path: tuple[Key, ...] = ()) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.position = position
+        self.path = path
+
+    @property
+    def key(self) -> str:
+        """The nearest member's name, or ""."""
+        return next((part for part in reversed(self.path) if isinstance(part, str)), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Loose:
+    """A value and how it was read.
+
+    Args:
+        value: what was read.
+        end: the position after it, in characters.
+        fixes: the liberties taken.
+        open_path: the path of the innermost container that was never closed, or None when all are closed.
+        is_cut: whether the text ended inside a string, a number, a key, or before a value that was announced.
+    """
+
+    value: Any
+    end: int
+    fixes: tuple[Fix, ...] = ()
+    open_path: tuple[Key, ...] | None = None
+    is_cut: bool = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the value was closed in the text."""
+        return self.open_path is None and not self.is_cut
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+_strict: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder(parse_constant=_refuse_constant).raw_decode
+_raw_lines: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder(
+    parse_constant=_refuse_constant, strict=False
+).raw_decode
+
+
+def read_value(text: str, start: int = 0, *, stops: re.Pattern[str] | None = None) -> Loose:
+    """Reads one value.
+
+    Args:
+        text: where it is.
+        start: its first character; blanks before it are passed over.
+        stops: what ends the value wherever it stands outside a string, such as a closing tag.
+
+    Raises:
+        LooseError: when there is no value, or one that cannot be mended.
+    """
+    begin = _BLANK.match(text, start).end()  # type: ignore[union-attr]
+    first = text[begin : begin + 1]
+    if first in '{["':
+        if not first:
+            raise LooseError("a value was expected", begin)
+        try:
+            value, end = _strict(text, begin)
+        except json.JSONDecodeError as problem:
+            if problem.msg.startswith("Invalid control character"):
+                try:
+                    value, end = _raw_lines(text, begin)
+                except (ValueError, RecursionError):
+                    pass
+                else:
+                    return Loose(_clean(text, begin, end, value), end, (fix("raw_newline"),))
+        except (ValueError, RecursionError):
+            pass
+        else:
+            return Loose(_clean(text, begin, end, value), end)
+    return _Reading(text, begin, stops).run()
+
+
+def _clean(text: str, start: int, end: int, value: Any) -> Any:
+    return _without_surrogates(value) if text.find("\\u", start, end) >= 0 else value
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return mend_surrogates(value)
+    if isinstance(value, list):
+        return [_without_surrogates(item) for item in value]
+    if isinstance(value, dict):
+        return {mend_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+    return value
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One tolerant reading: a recursive descent with its position and its ledger."""
+
+    text: str
+    pos: int
+    stops: re.Pattern[str] | None
+    fixes: dict[str, Fix] = field(default_factory=dict)
+    path: list[Key] = field(default_factory=list)
+    open_path: tuple[Key, ...] | None = None
+    is_cut: bool = False
+
+    def run(self) -> Loose:
+        value = self.value("")
+        return Loose(value, self.pos, tuple(self.fixes.values()), self.open_path, self.is_cut)
+
+    # ------------------------------------------------------------------ the ledger
+    def took(self, kind: str, before: Any = None, after: Any = None) -> None:
+        if kind and kind not in self.fixes:
+            self.fixes[kind] = fix(kind, json_path(self.path), before, after)
+
+    def fail(self, reason: str) -> LooseError:
+        return LooseError(reason, self.pos, tuple(self.path))
+
+    # ------------------------------------------------------------------ small steps
+    def gap(self) -> None:
+        match = _GAP.match(self.text, self.pos)
+        if match:
+            if not match[0].isspace() and any(mark in match[0] for mark in ("//", "#", "/*", "<!--")):
+                self.took("comment")
+            self.pos = match.end()
+
+    def at_end(self) -> bool:
+        """Whether the text, or what the caller allows of it, ends here."""
+        return self.pos >= len(self.text) or (
+            self.stops is not None and self.stops.match(self.text, self.pos) is not None
+        )
+
+    def cut(self) -> None:
+        self.is_cut = True
+        self.left_open()
+
+    def left_open(self) -> None:
+        if self.open_path is None:
+            self.open_path = tuple(self.path)
+        self.took("missing_closer")
+
+    # ------------------------------------------------------------------ values
+    def value(self, closer: str) -> Any:
+        """Reads a value; `closer` is the bracket that the container around it waits for ("" for none)."""
+        self.gap()
+        if self.at_end():
+            if not closer:
+                raise self.fail("a value was expected")
+            self.cut()
+            return None
+        char = self.text[self.pos]
+        if char in _OPENERS:
+            if len(self.path) >= MAX_DEPTH:
+                raise self.fail("the value is nested too deeply")
+            if char in _FULL_WIDTH:
+                self.took("full_width_punctuation")
+            return self.mapping() if _OPENERS[char] == "}" else self.sequence(_OPENERS[char])
+        if OPENING.match(self.text, self.pos):
+            return self.string(closer)
+        return self.bare(closer)
+
+    def mapping(self) -> dict[str, Any]:
+        self.pos += 1
+        found: dict[str, Any] = {}
+        while True:
+            self.gap()
+            if self.at_end():
+                self.left_open()
+                return found
+            char = self.text[self.pos]
+            if _COMMA.match(char):
+                self.pos += 1
+                self.gap()
+                self.took("full_width_punctuation" if char in _FULL_WIDTH else "")
+                if self.at_end():
+                    self.cut()
+                    return found
+                if self.text[self.pos] in _CLOSERS:
+                    self.took("trailing_comma")
+                continue
+            if char in _CLOSERS:
+                self.close("}", char)
+                return found
+            if found and self.text[self.pos - 1] not in ",，;；" and not self.comma_before():
+                self.took("missing_comma")
+            if not self.member(found):
+                return found
+
+    def comma_before(self) -> bool:
+        """Whether a comma stands before this position, blanks and comments aside."""
+        back = self.text.rfind(",", max(0, self.pos - 200), self.pos)
+        wide = max(self.text.rfind(mark, max(0, self.pos - 200), self.pos) for mark in "，;；")
+        comma = max(back, wide)
+        gap = _GAP.match(self.text, comma + 1) if comma >= 0 else None
+        return gap is not None and gap.end() == self.pos
+
+    def member(self, found: dict[str, Any]) -> bool:
+        """Reads `key: value` into `found`; False when the text ended in it."""
+        key = self.key()
+        if key is None:
+            self.cut()
+            return False
+        self.gap()
+        if self.at_end():
+            self.cut()
+            return False
+        colon = _COLON.match(self.text, self.pos)
+        if not colon:
+            raise self.fail(f"a colon was expected after {key!r}")
+        if colon[0] not in (":", "："):
+            self.took("other_separator" if colon[0] != "＝" else "full_width_punctuation")
+        elif colon[0] == "：":
+            self.took("full_width_punctuation")
+        self.pos = colon.end()
+        self.path.append(key)
+        found[key] = value = self.value("}")
+        if self.is_cut and value is None:
+            del found[key]
+        self.path.pop()
+        return self.open_path is None
+
+    def key(self) -> str | None:
+        if OPENING.match(self.text, self.pos):
+            value = self.string(":")
+            return value if self.open_path is None else None
+        match = _BARE_KEY.match(self.text, self.pos)
+        if not match or _PLACEHOLDER.match(match[0]):
+            raise self.fail("a key was expected")
+        self.pos = match.end()
+        if self.pos >= len(self.text):
+            return None
+        self.took("unquoted_key")
+        return match[0]
+
+    def sequence(self, closer: str) -> list[Any]:
+        self.pos += 1
+        found: list[Any] = []
+        while True:
+            self.gap()
+            if self.at_end():
+                self.left_open()
+                return found
+            char = self.text[self.pos]
+            if _COMMA.match(char) or char == "、":
+                self.pos += 1
+                self.gap()
+                self.took("full_width_punctuation" if char in _FULL_WIDTH else "")
+                if self.at_end():
+                    self.cut()
+                    return found
+                if self.text[self.pos] in _CLOSERS:
+                    self.took("trailing_comma")
+                continue
+            if char in _CLOSERS:
+                self.close(closer, char)
+                return found
+            if found and not self.comma_before():
+                self.took("missing_comma")
+            self.path.append(len(found))
+            found.append(self.value(closer))
+            self.path.pop()
+            if self.open_path is not None:
+                if self.is_cut and found[-1] is None:
+                    found.pop()
+                return found
+
+    def close(self, closer: str, char: str) -> None:
+        """Takes a closing bracket, or leaves one that belongs to the container outside."""
+        if _CLOSERS[char] != closer:
+            self.took("mismatched_closer", char, closer)
+            if self.path:
+                return
+        elif char in _FULL_WIDTH:
+            self.took("full_width_punctuation")
+        self.pos += 1
+
+    # ------------------------------------------------------------------ scalars
+    def string(self, closer: str) -> str:
+        """Reads a quoted string; an unescaped mark inside it is told from the closing one by what follows."""
+        opening = OPENING.match(self.text, self.pos)[0]  # type: ignore[index]
+        closing, kind = QUOTES[opening]
+        begin = self.pos + len(opening)
+        if opening in ('"', "'") and closer == ":" and self.text.startswith(closing, begin):
+            raise self.fail("a key was expected")
+        end = self.string_end(begin, closing, closer)
+        if end < 0:
+            self.pos = len(self.text)
+            self.cut()
+            return unescape(self.text[begin:])[0]
+        self.took(kind)
+        raw = self.text[begin:end]
+        self.pos = end + len(closing) if self.text.startswith(closing, end) else end + 1
+        if kind == "escaped_quotes":
+            raw = raw.replace("\\\\", "\\")
+        if kind == "marked_quotes" or opening in "`":
+            return raw
+        if closer != ":" and closing in raw.replace("\\" + closing, ""):
+            self.took("inner_quotes", raw, raw)
+        if "\n" in raw and kind in ("", "single_quotes", "typographic_quotes"):
+            self.took("raw_newline")
+        value, liberty = unescape(raw)
+        self.took(liberty)
+        return value
+
+    def string_end(self, begin: int, closing: str, closer: str) -> int:
+        """Where the closing mark stands, or -1."""
+        text, pos = self.text, begin
+        is_plain = len(closing) == 1
+        while True:
+            pos = text.find(closing, pos)
+            if pos < 0:
+                return self.other_end(begin, closing, closer)
+            back = pos - 1
+            while back >= begin and text[back] == "\\":
+                back -= 1
+            if (pos - back) % 2 == 0 and closing != "<escape>":
+                pos += len(closing)
+                continue
+            if not is_plain or self.closes(pos + 1, closer):
+                return pos
+            pos += 1
+
+    def other_end(self, begin: int, closing: str, closer: str) -> int:
+        """A string that was closed with another mark than it was opened with."""
+        if closing in TYPOGRAPHIC or closing in "\"'":
+            for match in re.finditer(r"[\"'”’」』＂＇]", self.text[begin : begin + 400]):
+                if match[0] != closing and self.closes(begin + match.end(), closer):
+                    self.took("typographic_quotes")
+                    return begin + match.start()
+        return -1
+
+    def closes(self, after: int, closer: str) -> bool:
+        """Whether a mark that is followed by what stands at `after` closes its string."""
+        text = self.text
+        pos = _BLANK.match(text, after).end()  # type: ignore[union-attr]
+        if pos >= len(text) or (self.stops is not None and self.stops.match(text, pos)):
+            return True
+        char = text[pos]
+        if closer == ":":
+            return _COLON.match(text, pos) is not None
+        if closer == "":
+            return True
+        if _COMMA.match(char):
+            ahead = {"}": _KEY_AHEAD, ")": _KEYWORD_AHEAD}.get(closer, _VALUE_AHEAD)
+            rest = _BLANK.match(text, pos + 1).end()  # type: ignore[union-attr]
+            return (
+                rest >= len(text)
+                or text[rest] in _CLOSERS
+                or text[rest] in "/#"
+                or ahead.match(text, pos + 1) is not None
+            )
+        if char in _CLOSERS:
+            end = _CLOSED.match(text, pos).end()  # type: ignore[union-attr]
+            return (
+                _AFTER_CLOSED.match(text, end) is not None
+                or text[end - 1].isspace()
+                or not self.has_mark_on_line(end)
+            )
+        if text.startswith(("//", "/*", "<!--", "#"), pos):
+            return True
+        if closer == "}":
+            return _KEY_AHEAD.match(text, pos) is not None
+        return pos > after and char in "\"'“" and _VALUE_AHEAD.match(text, pos) is not None
+
+    def has_mark_on_line(self, start: int) -> bool:
+        """Whether another quotation mark and a closing bracket follow nearby, so that this one may stand inside."""
+        return re.match(r"[^\n\"]{0,200}\"\s*[}\])]", self.text[start : start + 240]) is not None
+
+    def bare(self, closer: str) -> Any:
+        """Reads what has no quotes: a number, a literal, or plain words up to the next structural mark."""
+        text, pos = self.text, self.pos
+        if closer == "}" and (match := _THOUSANDS.match(text, pos)):
+            self.took("number_spelling")
+            self.pos = match.end()
+            return _number(match[0].replace(",", ""))
+        match = _NUMBER.match(text, pos)
+        if match and self.ends_scalar(match.end()):
+            return self.number(match[0], match.end(), closer)
+        word = _WORD.match(text, pos)
+        if word and word[0] in _LITERALS and self.ends_scalar(word.end()):
+            self.pos = word.end()
+            self.took("" if word[0] in _STRICT_LITERALS else "python_literal")
+            return _LITERALS[word[0]]
+        if (
+            word
+            and len(word[0]) <= 2
+            and word[0].lower() in ("r", "b", "f", "u", "rb", "br")
+            and text[word.end() : word.end() + 1] in ("'", '"')
+        ):
+            return self.prefixed(word[0].lower(), word.end(), closer)
+        return self.words(closer)
+
+    def number(self, raw: str, end: int, closer: str) -> Any:
+        self.pos = end
+        if end >= len(self.text) and closer:
+            self.is_cut = True  # the next digit may have been cut off
+            self.left_open()
+        value = _number(raw)
+        if not _is_json_number(raw):
+            self.took("number_spelling", raw, value)
+        return value
+
+    def prefixed(self, prefix: str, mark: int, closer: str) -> str:
+        self.took("python_literal")
+        self.pos = mark
+        opening = OPENING.match(self.text, mark)[0]  # type: ignore[index]
+        if "r" not in prefix:
+            return self.string(closer)
+        closing = QUOTES[opening][0]
+        begin = mark + len(opening)
+        end = self.text.find(closing, begin)
+        if end < 0:
+            self.pos = len(self.text)
+            self.cut()
+            return self.text[begin:]
+        self.pos = end + len(closing)
+        return self.text[begin:end]
+
+    def ends_scalar(self, end: int) -> bool:
+        pos = _BLANK.match(self.text, end).end()  # type: ignore[union-attr]
+        if pos >= len(self.text):
+            return True
+        char = self.text[pos]
+        if (
+            char in _CLOSERS
+            or _COMMA.match(char)
+            or char in "\n#、"
+            or self.text.startswith(("//", "/*", "<"), pos)
+        ):
+            return True
+        return (
+            (pos > end or char in "\"'")
+            and _KEY_AHEAD.match(self.text, pos) is not None
+            or "\n" in self.text[end:pos]
+        )
+
+    def words(self, closer: str) -> str:
+        """Plain words: to the next comma that is followed by a key, or to the closing bracket."""
+        text, begin = self.text, self.pos
+        pos = begin
+        depth = 0
+        while pos < len(text):
+            char = text[pos]
+            if self.stops is not None and char in "<`[" and self.stops.match(text, pos):
+                break
+            if char == "\n" and closer:
+                break
+            if char in "([（{":
+                depth += 1
+            elif char in _CLOSERS:
+                if depth == 0:
+                    break
+                depth -= 1
+            elif char in ",，" and depth == 0 and closer:
+                ahead = _KEY_AHEAD if closer == "}" else None
+                if ahead is None or ahead.match(text, pos + 1) or text[pos + 1 : pos + 2] in ("", "\n", "}"):
+                    break
+            pos += 1
+        raw = text[begin:pos].strip()
+        if not raw or _PLACEHOLDER.fullmatch(raw):
+            raise self.fail("a value was expected")
+        if not closer:
+            raise self.fail("a quoted value, an object or a list was expected")
+        self.pos = pos
+        if pos >= len(text):
+            self.cut()
+        self.took("unquoted_value", raw, raw)
+        return raw
+
+
+def _is_json_number(raw: str) -> bool:
+    try:
+        json.loads(raw)
+    except ValueError:
+        return False
+    return True
+
+
+def _number(raw: str) -> int | float | str:
+    plain = raw.replace("_", "").lstrip("+")
+    try:
+        if plain.lower().lstrip("-").startswith("0x"):
+            return int(plain, 16)
+        if plain.lstrip("-").isdigit():
+            return int(plain) if len(plain) < 400 else raw
+        return float(plain)
+    except ValueError:
+        return raw
+
+
+def json_path(path: tuple[Key, ...] | list[Key]) -> str:
+    """A path in the usual writing: `$.items[0].name`."""
+    return "$" + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
