@@ -6,11 +6,10 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from toolhand.core.events import Event
-
-Language = Literal["en", "zh"]
+from toolhand.core.language import Language
 
 
 def _nobody_listens(event: Event) -> None:

@@ -7,6 +7,7 @@ What a *model* got wrong, or what went wrong while running an errand for it, is 
     ├── ToolDefinitionError     a function cannot be described as a tool
     ├── UnknownToolError        a toolset was asked for a tool that it does not hold
     ├── SettingsError           a setting, a model name or a file that cannot be used
+    ├── ToolFailure             raised by a tool on purpose: the only one whose text a model sees
     ├── MissingExtraError       an optional dependency is not installed
     ├── WeightsError            a model's weights are missing, damaged or cannot be fetched
     └── ModelError              the model's server failed (status, retryable, retry_after)
@@ -116,6 +117,34 @@ class MissingExtraError(ToolhandError, ImportError):
         super().__init__(f"{purpose} needs the extra '{extra}': pip install 'toolhand[{extra}]'")
 
 
+class ToolFailure(ToolhandError):  # noqa: N818 - what a tool says on purpose, not an accident
+    """What a tool raises to tell the model, in its own words, why it could not do the errand.
+
+    It is the only exception whose text a model sees; any other becomes one neutral sentence, and the log keeps the rest.
+
+    Args:
+        message: one sentence that a model can act on, without secrets.
+        code: one of `ErrorCode`.
+        retryable: whether the same call may succeed later.
+        hint: what to do instead.
+        details: facts for a program.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: ErrorCode = ErrorCode.EXECUTION,
+        retryable: bool = False,
+        hint: str = "",
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.error = ToolError(
+            code=code, message=message, retryable=retryable, hint=hint, details=dict(details or {})
+        )
+
+
 class WeightsError(ToolhandError):
     """A model's weights are missing, damaged, or can be had from none of their sources."""
 
@@ -131,7 +160,12 @@ class ModelError(ToolhandError):
     """
 
     def __init__(
-        self, message: str, *, status: int | None = None, retryable: bool = False, retry_after: float | None = None
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        retryable: bool = False,
+        retry_after: float | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from toolhand.core.errors import ToolError
+from toolhand.core.language import Language
 from toolhand.core.tools import Tool, ToolChoice
 
 Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
@@ -235,6 +236,7 @@ class ModelRequest:
         stop: sequences at which the server stops.
         grammar: a JSON Schema that the output must satisfy, where the server can force it.
         sampling: temperature and the like.
+        language: the language of the words that the adapter adds, such as those for an empty result.
     """
 
     messages: tuple[Message, ...]
@@ -243,6 +245,7 @@ class ModelRequest:
     stop: tuple[str, ...] = ()
     grammar: Mapping[str, Any] | None = None
     sampling: Sampling = field(default_factory=Sampling)
+    language: Language = "en"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,8 @@ def load(group: str, name: str) -> Any:
 def names(group: str) -> tuple[str, ...]:
     """Every name that `load` finds in a group, sorted."""
     folder = import_module(f"toolhand.{group}").__path__
-    ours = {module.name for module in iter_modules(folder) if not module.ispkg and not module.name.startswith("_")}
+    ours = {
+        module.name for module in iter_modules(folder) if not module.ispkg and not module.name.startswith("_")
+    }
     others = {entry.name for entry in entry_points(group=f"toolhand.{group}")}
     return tuple(sorted(ours | others))

@@ -69,7 +69,9 @@ class Tool:
     def __get__(self, instance: object, owner: type | None = None) -> Tool:
         """Binds a decorated method to its instance, as Python does with functions."""
         descriptor = getattr(self.function, "__get__", None)
-        if descriptor is None or (instance is None and not isinstance(self.function, classmethod | staticmethod)):
+        if descriptor is None or (
+            instance is None and not isinstance(self.function, classmethod | staticmethod)
+        ):
             return self
         return replace(self, function=descriptor(instance, owner))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from toolhand.core.context import Language
+from toolhand.core.language import Language
 from toolhand.core.messages import FinishReason, Message, ModelRequest, RawCall, Reply
 from toolhand.core.tools import ToolChoice
 from toolhand.tools.collection import ToolCollection

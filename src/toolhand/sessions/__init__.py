@@ -1,1 +1,1 @@
-"""."""
+"""Who said what: sessions as append-only lists of neutral messages."""

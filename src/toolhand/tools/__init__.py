@@ -1,1 +1,1 @@
-"""."""
+"""Defining tools: the decorator, schemas from signatures, collections, and the forms that providers take."""

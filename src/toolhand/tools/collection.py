@@ -61,7 +61,9 @@ class ToolCollection:
         try:
             return self._by_name[name]
         except KeyError:
-            raise UnknownToolError(f"there is no tool '{name}'; there is: {', '.join(self._by_name) or 'none'}") from None
+            raise UnknownToolError(
+                f"there is no tool '{name}'; there is: {', '.join(self._by_name) or 'none'}"
+            ) from None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self._by_name)})"

@@ -1,0 +1,84 @@
+"""Toolhand: tool use that holds up with any model.
+
+    from toolhand import Agent, tool
+
+The names below are loaded when they are first used, so that importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toolhand.agent import Agent
+    from toolhand.core.context import RunContext
+    from toolhand.core.errors import ErrorCode, ToolError, ToolFailure, ToolhandError
+    from toolhand.core.messages import Message, Reply, ToolCall, ToolResult
+    from toolhand.core.tools import Tool
+    from toolhand.protocols.parse import parse, reader
+    from toolhand.run import Limits, Run
+    from toolhand.sessions.session import Session
+    from toolhand.tools.decorator import tool
+    from toolhand.tools.schema import Injected
+    from toolhand.toolset import Toolset
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Agent": "agent",
+    "ErrorCode": "core.errors",
+    "Injected": "tools.schema",
+    "Limits": "run",
+    "Message": "core.messages",
+    "Reply": "core.messages",
+    "Run": "run",
+    "RunContext": "core.context",
+    "Session": "sessions.session",
+    "Tool": "core.tools",
+    "ToolCall": "core.messages",
+    "ToolError": "core.errors",
+    "ToolFailure": "core.errors",
+    "ToolResult": "core.messages",
+    "Toolset": "toolset",
+    "ToolhandError": "core.errors",
+    "parse": "protocols.parse",
+    "reader": "protocols.parse",
+    "tool": "tools.decorator",
+}
+
+__all__ = [
+    "Agent",
+    "ErrorCode",
+    "Injected",
+    "Limits",
+    "Message",
+    "Reply",
+    "Run",
+    "RunContext",
+    "Session",
+    "Tool",
+    "ToolCall",
+    "ToolError",
+    "ToolFailure",
+    "ToolResult",
+    "ToolhandError",
+    "Toolset",
+    "parse",
+    "reader",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Loads a public name from its home when it is first used (PEP 562)."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'toolhand' has no attribute '{name}'")
+    value = getattr(import_module(f"toolhand.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

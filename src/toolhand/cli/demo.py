@@ -1,0 +1,90 @@
+"""`toolhand demo`: two real questions over a sample database, answered by the embedded model and checked."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from toolhand.agent import Agent
+from toolhand.builtin import builtin_tools
+from toolhand.builtin.sample import make_sample
+from toolhand.cli.models import ensure_weights
+from toolhand.cli.run import INSTRUCTIONS, answer
+from toolhand.cli.show import Show
+from toolhand.cli.words import say
+
+HELP = say(
+    "Answer two questions over a sample database with the embedded model.",
+    "用内置模型回答示例数据库上的两个问题。",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question and where its right number comes from."""
+
+    text: str
+    sql: str
+    language: str
+
+
+QUESTIONS = (
+    Question(
+        text="仓库里一共有多少把扳手？如果每把卖 35 元，全部卖出能得到多少元？",
+        sql="select sum(quantity) * 35 from stock join products on products.id = stock.product_id where products.name like '%扳手%'",
+        language="zh",
+    ),
+    Question(
+        text="How many customers are from Hangzhou?",
+        sql="select count(*) from customers where city = 'Hangzhou'",
+        language="en",
+    ),
+)
+
+
+def demo(
+    model: str = typer.Option(
+        "local",
+        "--model",
+        "-m",
+        help=say("Another model than the embedded one.", "使用其他模型代替内置模型。"),
+    ),
+    verbose: bool = typer.Option(False, "--verbose", "-v", help=say("Show raw replies.", "显示模型原文。")),
+) -> int:
+    started = time.monotonic()
+    out, err = Console(soft_wrap=True), Console(stderr=True, soft_wrap=True)
+    ensure_weights(model, err, is_agreed=True)
+    with tempfile.TemporaryDirectory() as folder:
+        database = Path(folder) / "shop.db"
+        make_sample(database)
+        right = sum(
+            _ask(question, model, database, Show(out, err, is_verbose=verbose), out) for question in QUESTIONS
+        )
+    seconds = time.monotonic() - started
+    out.print(
+        say(
+            f"demo finished: {right} of {len(QUESTIONS)} answers are right, {seconds:.0f} s",
+            f"演示结束：{len(QUESTIONS)} 个回答中有 {right} 个正确，用时 {seconds:.0f} 秒",
+        )
+    )
+    return 0 if right == len(QUESTIONS) else 1
+
+
+def _ask(question: Question, model: str, database: Path, show: Show, out: Console) -> bool:
+    out.print(f"\n[bold]? {escape(question.text)}[/]")
+    agent = Agent(model, builtin_tools(database=database), instructions=INSTRUCTIONS[question.language])
+    finished = answer(agent, question.text, show)
+    with sqlite3.connect(database) as connection:
+        expected = str(connection.execute(question.sql).fetchone()[0])
+    connection.close()
+    is_right = expected in finished.text.replace(",", "").replace("，", "")
+    mark = say("right", "正确") if is_right else say(f"wrong, it is {expected}", f"错误，应为 {expected}")
+    out.print(f"[dim]({say('checked against the database', '与数据库核对')}: {mark})[/dim]")
+    return is_right

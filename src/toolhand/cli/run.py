@@ -1,0 +1,149 @@
+"""`toolhand run`: one question, one answer."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from toolhand.agent import Agent
+from toolhand.cli.load import load_tools
+from toolhand.cli.models import ensure_weights
+from toolhand.cli.show import Show
+from toolhand.cli.words import say
+from toolhand.core.events import Event, RunFinished
+from toolhand.core.jsonable import jsonable
+from toolhand.execution.running import run_blocking
+from toolhand.models.resolve import default_model
+from toolhand.run import Limits, Run
+
+HELP = say("Answer a question with tools.", "用工具回答一个问题。")
+
+INSTRUCTIONS = {
+    "en": "Use the tools to find facts and to calculate; never guess what a tool can tell. Answer briefly, with the numbers found.",
+    "zh": "请用工具查找事实和进行计算，工具能告诉你的不要猜测。回答要简短，并给出查到的数字。",
+}
+
+
+def run(
+    question: str = typer.Argument(
+        help=say(
+            "What you want to know; '-' reads it from standard input.", "要问的问题；“-”表示从标准输入读取。"
+        )
+    ),
+    model: str | None = typer.Option(
+        None,
+        "--model",
+        "-m",
+        help=say(
+            "local, openai:NAME, ollama:NAME, http://…/v1#NAME",
+            "local、openai:名称、ollama:名称、http://…/v1#名称",
+        ),
+    ),
+    tools: str = typer.Option(
+        "builtin",
+        "--tools",
+        "-t",
+        help=say(
+            "builtin, a .py file, a module; several with commas", "builtin、.py 文件或模块名；多个用逗号分隔"
+        ),
+    ),
+    db: Path | None = typer.Option(
+        None, "--db", help=say("An SQLite file that may be read.", "允许读取的 SQLite 文件。")
+    ),
+    root: Path | None = typer.Option(
+        None, "--root", help=say("A folder that may be read.", "允许读取的文件夹。")
+    ),
+    turns: int = typer.Option(
+        20, "--turns", min=1, help=say("The most replies of the model.", "模型回复次数的上限。")
+    ),
+    as_json: bool = typer.Option(
+        False, "--json", help=say("Print the whole run as JSON.", "以 JSON 输出整个运行过程。")
+    ),
+    verbose: bool = typer.Option(
+        False,
+        "--verbose",
+        "-v",
+        help=say("Show raw replies, what was mended, times.", "显示模型原文、修正内容和耗时。"),
+    ),
+    yes: bool = typer.Option(
+        False, "--yes", "-y", help=say("Fetch the embedded model without asking.", "不询问直接下载内置模型。")
+    ),
+) -> int:
+    if question == "-":
+        question = sys.stdin.read().strip()
+    if not question.strip():
+        raise typer.BadParameter(say("the question is empty", "问题是空的"))
+    err = Console(stderr=True, soft_wrap=True)
+    toolset = load_tools(tools, database=db, root=root)
+    spec = model or announced_default(err)
+    ensure_weights(spec, err, is_agreed=yes)
+    agent = Agent(spec, toolset, instructions=INSTRUCTIONS[say("en", "zh")], limits=Limits(turns=turns))
+    show = None if as_json else Show(Console(soft_wrap=True), err, is_verbose=verbose)
+    finished = answer(agent, question, show)
+    if as_json:
+        typer.echo(json.dumps(as_dict(finished, spec), ensure_ascii=False, indent=2))
+    return 0 if finished.stopped == "answered" else 3
+
+
+def announced_default(err: Console) -> str:
+    """The model that is used when none is named, after a line that says which and why."""
+    spec, reason = default_model()
+    err.print(f"[dim]{spec}: {reason}[/dim]")
+    return spec
+
+
+def answer(agent: Agent, question: str, show: Show | None, **options: Any) -> Run:
+    """Runs a question to its end and shows it."""
+
+    async def drive() -> Run:
+        finished: Run | None = None
+        try:
+            async for event in agent.stream(question, **options):
+                if isinstance(event, RunFinished):
+                    finished = event.run
+                _shown(show, event)
+        finally:
+            if show is not None:
+                show.close()
+            await agent.close()
+        if finished is None:  # pragma: no cover - the stream ends with it or raises
+            raise RuntimeError("the run ended without a result")
+        return finished
+
+    return run_blocking(drive())
+
+
+def _shown(show: Show | None, event: Event) -> None:
+    if show is not None:
+        show(event)
+
+
+def as_dict(finished: Run, model: str) -> dict[str, Any]:
+    """A run for `--json`."""
+    calls = [
+        {
+            "id": call.id,
+            "name": call.name,
+            "arguments": jsonable(call.arguments),
+            "ok": result.ok,
+            "result": jsonable(result.data),
+            "error": None
+            if result.error is None
+            else {"code": result.error.code, "message": result.error.sentence},
+        }
+        for call, result in zip(finished.calls, finished.results, strict=True)
+    ]
+    return {
+        "output": jsonable(finished.output),
+        "stopped": finished.stopped,
+        "model": model,
+        "calls": calls,
+        "usage": jsonable(finished.usage),
+        "session": finished.session_id,
+        "trace": finished.trace_id,
+    }

@@ -1,0 +1,108 @@
+"""Shows a run as it happens: calls, results, the answer. Words go to stderr, the answer to stdout."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.status import Status
+
+from toolhand.cli.words import say
+from toolhand.core.events import (
+    CallFailed,
+    CallFinished,
+    CallStarted,
+    Event,
+    LimitReached,
+    ModelReplied,
+    ReadingMended,
+    TextDelta,
+    TurnStarted,
+)
+from toolhand.core.jsonable import jsonable, result_text
+
+MOST_CHARACTERS = 600
+
+
+class Show:
+    """Prints events for a person.
+
+    Args:
+        out: where the answer goes.
+        err: where everything else goes.
+        is_verbose: whether raw replies, fixes and times are shown, and results are shown whole.
+    """
+
+    def __init__(self, out: Console, err: Console, *, is_verbose: bool = False) -> None:
+        self.out = out
+        self.err = err
+        self.is_verbose = is_verbose
+        self._status: Status | None = None
+        self._has_text = False
+
+    def __call__(self, event: Event) -> None:
+        """Prints one event."""
+        match event:
+            case TurnStarted():
+                self._end_line()
+                self._wait()
+            case TextDelta(text=text):
+                self._done_waiting()
+                self._has_text = True
+                self.out.print(text, end="", markup=False, highlight=False, soft_wrap=True)
+            case ModelReplied(raw=raw, usage=usage, turn=turn):
+                self._done_waiting()
+                if self.is_verbose:
+                    self._end_line()
+                    tokens = f"{usage.input_tokens}+{usage.output_tokens}"
+                    self.err.print(f"[dim]{say('turn', '第')} {turn} ({tokens} tokens): {escape(raw)}[/dim]")
+            case ReadingMended(calls=calls) if self.is_verbose:
+                for fix in (fix for call in calls for fix in call.fixes):
+                    self.err.print(f"[dim]  {say('mended', '已修正')}: {fix.kind} {escape(fix.path)}[/dim]")
+            case CallStarted(call=call):
+                self._done_waiting()
+                self._end_line()
+                self.err.print(f"[bold cyan]→ {escape(call.name)}[/]({escape(_arguments(call.arguments))})")
+            case CallFinished(result=result, seconds=seconds):
+                self._done_waiting()
+                text = result_text(result)
+                if not self.is_verbose and len(text) > MOST_CHARACTERS:
+                    text = text[:MOST_CHARACTERS] + "…"
+                mark = "[green]←[/]" if result.ok else "[red]←[/]"
+                took = f" [dim]({seconds:.2f} s)[/dim]" if self.is_verbose else ""
+                self.err.print(f"{mark} {escape(text)}{took}")
+            case CallFailed(exception=error):
+                if self.is_verbose:
+                    self.err.print(f"[red]{type(error).__name__}: {escape(str(error))}[/]")
+            case LimitReached(limit=limit):
+                self.err.print(f"[yellow]{say('limit reached', '已达到上限')}: {limit}[/]")
+            case _:
+                self._end_line()
+
+    def _wait(self) -> None:
+        if self.err.is_terminal and self._status is None:
+            self._status = self.err.status(say("the model is thinking …", "模型思考中…"))
+            self._status.start()
+
+    def _done_waiting(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+    def _end_line(self) -> None:
+        if self._has_text:
+            self.out.print()
+            self._has_text = False
+
+    def close(self) -> None:
+        """Stops whatever moves on the screen."""
+        self._done_waiting()
+        self._end_line()
+
+
+def _arguments(arguments: Any) -> str:
+    return ", ".join(
+        f"{key}={json.dumps(jsonable(value), ensure_ascii=False)}" for key, value in arguments.items()
+    )

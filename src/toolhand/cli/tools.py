@@ -1,0 +1,55 @@
+"""`toolhand tools`: what a model would see."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from toolhand.cli.load import load_tools
+from toolhand.cli.words import say
+from toolhand.toolset import Toolset
+
+HELP = say("Look at tools as a model would.", "以模型的视角查看工具。")
+
+app = typer.Typer(help=HELP, no_args_is_help=True)
+
+TOOLS = typer.Option(
+    "builtin",
+    "--tools",
+    "-t",
+    help=say(
+        "builtin, a .py file, a module; several with commas", "builtin、.py 文件或模块名；多个用逗号分隔"
+    ),
+)
+DB = typer.Option(
+    None, "--db", help=say("An SQLite file, for the SQL tools.", "供 SQL 工具使用的 SQLite 文件。")
+)
+ROOT = typer.Option(None, "--root", help=say("A folder, for the file tools.", "供文件工具使用的文件夹。"))
+
+
+@app.command("list", help=say("List tools with their first line.", "列出工具及其第一行说明。"))
+def list_tools(tools: str = TOOLS, db: Path | None = DB, root: Path | None = ROOT) -> None:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for tool in load_tools(tools, database=db, root=root):
+        first = tool.description.strip().split("\n")[0]
+        parameters = ", ".join(name if name in tool.required else f"{name}?" for name in tool.properties)
+        table.add_row(f"[bold]{escape(tool.name)}[/]({escape(parameters)})", escape(first), tool.rules.effect)
+    Console(soft_wrap=True).print(table)
+
+
+@app.command("show", help=say("Show one tool's schema.", "显示一个工具的 schema。"))
+def show_tool(
+    name: str = typer.Argument(help=say("the tool's name", "工具名称")),
+    tools: str = TOOLS,
+    db: Path | None = DB,
+    root: Path | None = ROOT,
+    provider: str = typer.Option("openai", "--provider", help="openai, anthropic, mcp"),
+) -> None:
+    found = load_tools(tools, database=db, root=root)
+    schema = Toolset([found[name]]).schemas(provider)[0]
+    typer.echo(json.dumps(schema, ensure_ascii=False, indent=2))

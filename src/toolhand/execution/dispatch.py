@@ -1,0 +1,112 @@
+"""`dispatch(ToolCall) -> ToolResult`: for the loop, plans, sandboxed code, servers and evaluation alike."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from toolhand.arguments.bind import BindSettings, bind
+from toolhand.core.context import RunContext
+from toolhand.core.errors import ErrorCode, ToolError
+from toolhand.core.events import CallFinished, CallStarted
+from toolhand.core.messages import BoundCall, ToolCall, ToolResult
+from toolhand.core.tools import ToolChoice
+from toolhand.execution.invoke import invoke
+from toolhand.policies import Policy, chain
+from toolhand.policies.timeout import timeout
+from toolhand.tools.collection import ToolCollection
+
+DEFAULT_POLICIES: Final[tuple[Policy, ...]] = (timeout,)
+"""Outermost first."""
+
+_NOT_ALLOWED = {
+    "en": "'{name}' may not be called now{which}.",
+    "zh": "现在不能调用“{name}”{which}。",
+}
+
+
+class Dispatcher:
+    """Turns calls into results. It never raises for what a model or a tool got wrong.
+
+    Args:
+        tools: the tools that may be called.
+        policies: the layers around each call, outermost first.
+        settings: how arguments are bound.
+        most_parallel: how many calls of one reply run at once.
+    """
+
+    def __init__(
+        self,
+        tools: ToolCollection,
+        *,
+        policies: Sequence[Policy] = DEFAULT_POLICIES,
+        settings: BindSettings | None = None,
+        most_parallel: int = 32,
+    ) -> None:
+        self.tools = tools
+        self._settings = settings or BindSettings()
+        self._way = chain(policies, invoke)
+        self._most_parallel = most_parallel
+
+    async def __call__(
+        self, call: ToolCall, context: RunContext, choice: ToolChoice | None = None
+    ) -> ToolResult:
+        """One call's result."""
+        bound = self._bound(call, context, choice)
+        if isinstance(bound, ToolError):
+            result = ToolResult(call_id=call.id, name=call.name, outcome=bound)
+            context.emit(CallFinished(call=replace(call, problem=bound), result=result, seconds=0.0))
+            return result
+        context.emit(CallStarted(call=bound.call))
+        started = time.monotonic()
+        result = await self._way(bound, context)
+        context.emit(CallFinished(call=bound.call, result=result, seconds=time.monotonic() - started))
+        return result
+
+    async def each(
+        self,
+        calls: Sequence[ToolCall],
+        context: RunContext,
+        choice: ToolChoice | None = None,
+        *,
+        finished: dict[str, ToolResult] | None = None,
+    ) -> tuple[ToolResult, ...]:
+        """The results of several calls, in their order; the calls run side by side and none sinks another.
+
+        Args:
+            calls: calls with different ids.
+            context: the run's facts.
+            choice: which tools may be called.
+            finished: takes each result by call id as soon as it is there, so that a caller who is cancelled knows them.
+        """
+        found = {} if finished is None else finished
+        gate = asyncio.Semaphore(self._most_parallel)
+
+        async def one(call: ToolCall) -> None:
+            async with gate:
+                found[call.id] = await self(call, context, choice)
+
+        if len(calls) == 1:
+            await one(calls[0])
+        else:
+            async with asyncio.TaskGroup() as group:
+                for call in calls:
+                    group.create_task(one(call))
+        return tuple(found[call.id] for call in calls)
+
+    def _bound(self, call: ToolCall, context: RunContext, choice: ToolChoice | None) -> BoundCall | ToolError:
+        if call.problem is not None:
+            return call.problem
+        bound = bind(call, self.tools, settings=self._settings)
+        if isinstance(bound, BoundCall) and choice is not None and not choice.allows(bound.tool.name):
+            words = {
+                "en": f"; allowed: {', '.join(choice.names)}",
+                "zh": f"；可以调用：{'、'.join(choice.names)}",
+            }
+            which = words[context.language] if choice.names and choice.mode != "none" else ""
+            message = _NOT_ALLOWED[context.language].format(name=bound.tool.name, which=which)
+            return ToolError(code=ErrorCode.NOT_ALLOWED, message=message)
+        return bound

@@ -1,0 +1,107 @@
+"""A session: one conversation of one user, and the lock that keeps its runs one after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import threading
+import uuid
+from collections import deque
+from types import TracebackType
+
+from toolhand.core.messages import Message
+
+
+class Turnstile:
+    """Lets one run through at a time, in the order in which they came, also when they come from different event loops."""
+
+    def __init__(self) -> None:
+        self._mutex = threading.Lock()
+        self._is_taken = False
+        self._waiting: deque[concurrent.futures.Future[None]] = deque()
+
+    async def __aenter__(self) -> None:
+        with self._mutex:
+            if not self._is_taken:
+                self._is_taken = True
+                return
+            place: concurrent.futures.Future[None] = concurrent.futures.Future()
+            self._waiting.append(place)
+        try:
+            await asyncio.wrap_future(place)
+        except asyncio.CancelledError:
+            with self._mutex:
+                if place in self._waiting:
+                    self._waiting.remove(place)
+                    raise
+            self._pass_on()  # the turn had come in the same moment
+            raise
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        with self._mutex:
+            while self._waiting:
+                place = self._waiting.popleft()
+                if place.set_running_or_notify_cancel():
+                    place.set_result(None)
+                    return
+            self._is_taken = False
+
+
+class Session:
+    """One conversation: an append-only list of messages.
+
+    Args:
+        id: its name; a fresh one by default.
+        user: whose it is.
+    """
+
+    def __init__(self, id: str | None = None, *, user: str = "") -> None:  # noqa: A002 - the field's word
+        self.id = id or uuid.uuid4().hex
+        self.user = user
+        self.turnstile = Turnstile()
+        self._messages: list[Message] = []
+        self._ids: set[str] = set()
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """Everything that was said."""
+        return tuple(self._messages)
+
+    def append(self, *messages: Message) -> None:
+        """Adds to the end; nothing is ever changed."""
+        self._messages.extend(messages)
+
+    def recent(self) -> list[Message]:
+        """What a model gets to see, as a list of its own."""
+        return self._messages.copy()
+
+    def new_call_id(self) -> str:
+        """An id that no call of this session has."""
+        return self.claim(f"call_{len(self._ids) + 1}")
+
+    def claim(self, call_id: str) -> str:
+        """The id itself if no call of this session has it, else a new one: providers repeat ids and leave them out."""
+        unique, number = call_id, len(self._ids)
+        while not unique or unique in self._ids:
+            number += 1
+            unique = f"call_{number}"
+        self._ids.add(unique)
+        return unique
+
+
+class MemoryStore:
+    """Sessions kept in this process, by user and id, so that two users' equal ids never meet."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[tuple[str, str], Session] = {}
+        self._mutex = threading.Lock()
+
+    def open(self, id: str, *, user: str = "") -> Session:  # noqa: A002 - the field's word
+        """The session of this user and id; a new one where there is none."""
+        with self._mutex:
+            return self._sessions.setdefault((user, id), Session(id, user=user))

@@ -1,0 +1,91 @@
+"""`Toolset`: tools under one roof, to be combined, filtered, shown to a provider, and called."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Any, Self
+
+from toolhand.core.context import RunContext
+from toolhand.core.language import chosen_language
+from toolhand.core.messages import ToolCall, ToolResult
+from toolhand.execution.dispatch import Dispatcher
+from toolhand.execution.running import run_blocking
+from toolhand.tools.collect import each_tool
+from toolhand.tools.collection import ToolCollection
+from toolhand.tools.export import schema
+from toolhand.tools.openai import from_openai
+
+
+class Toolset(ToolCollection):
+    """An ordered, immutable set of tools. Combining and filtering give new ones, so that agents never share a change.
+
+    Args:
+        tools: tools, functions, OpenAI schemas, other toolsets, or an iterable of these.
+
+    Raises:
+        ToolDefinitionError: when one of them cannot be described, or two have one name.
+    """
+
+    def __init__(self, tools: Any = ()) -> None:
+        super().__init__(each_tool(tools))
+        self._numbers = itertools.count(1)
+
+    @classmethod
+    def from_openai(
+        cls, schemas: Iterable[Mapping[str, Any]], functions: Mapping[str, Callable[..., Any]] | None = None
+    ) -> Self:
+        """Tools that are only declared, from OpenAI function schemas, for `parse` or a gateway.
+
+        Args:
+            schemas: `{"type": "function", "function": {…}}` or the inner objects alone.
+            functions: what runs, by name, where something shall.
+        """
+        return cls(from_openai(schemas, functions))
+
+    def schemas(self, provider: str = "openai") -> list[dict[str, Any]]:
+        """The tools' schemas in a provider's form.
+
+        Args:
+            provider: "openai", "anthropic" or "mcp".
+
+        Raises:
+            SettingsError: for a provider that is not known.
+        """
+        return [schema(tool, provider) for tool in self]
+
+    @cached_property
+    def dispatch(self) -> Dispatcher:
+        """The one way for a call to these tools to become a result."""
+        return Dispatcher(self)
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        user: str = "",
+        session: str = "",
+        context: RunContext | None = None,
+        **facts: Any,
+    ) -> ToolResult:
+        """Calls one tool through every policy, as the loop does. It never raises for a wrong name or argument.
+
+        Args:
+            name: the tool's name.
+            arguments: what a model would send.
+            user: who asks.
+            session: the conversation.
+            context: the whole context instead.
+            facts: values for `Injected` parameters.
+        """
+        context = context or RunContext(
+            user=user, session_id=session, facts=facts, language=chosen_language() or "en"
+        )
+        call = ToolCall(id=f"call_{next(self._numbers)}", name=name, arguments=arguments or {})
+        return await self.dispatch(call, context)
+
+    def call_sync(self, name: str, arguments: Mapping[str, Any] | None = None, **options: Any) -> ToolResult:
+        """`call` for code that is not async."""
+        return run_blocking(self.call(name, arguments, **options))
