@@ -1,0 +1,114 @@
+"""Binding: from a call as a model sent it to one whose tool is known and whose arguments fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from toolhand.arguments.checks import is_shallow
+from toolhand.arguments.coerce.object import members
+from toolhand.arguments.coerce.table import coerce
+from toolhand.arguments.coerce.walk import Walk, refuse
+from toolhand.arguments.costs import fix
+from toolhand.arguments.faults import Refused, Trouble
+from toolhand.arguments.names import near_tool
+from toolhand.arguments.plans import tool_shape
+from toolhand.arguments.problems import invalid_arguments, unknown_tool
+from toolhand.arguments.settings import DEFAULT, BindSettings
+from toolhand.arguments.shape import Shape
+from toolhand.arguments.unwrap import from_bare, placed, unwrapped
+from toolhand.core.errors import ToolError
+from toolhand.core.messages import BoundCall, Fix, ToolCall
+from toolhand.core.tools import Tool
+from toolhand.tools.collection import ToolCollection
+
+_NOTHING: Final[tuple[Any, ...]] = ()
+
+
+def bind(
+    call: ToolCall,
+    tools: ToolCollection,
+    *,
+    settings: BindSettings = DEFAULT,
+    positional: Sequence[Any] = _NOTHING,
+) -> BoundCall | ToolError:
+    """Finds the call's tool and makes its arguments fit. Never raises for what a model sent.
+
+    Args:
+        call: the call as it was read. Its arguments may be anything: an object, JSON text, a bare value or list for the
+            only required parameter, None.
+        tools: the tools that there are.
+        settings: what the caller decides.
+        positional: values that came by position before the named ones, as in `f("北京", days=3)`.
+
+    Returns:
+        The call with the tool's name, arguments typed as the tool declares and every liberty in its `fixes`; or the
+        error that says all that is wrong. Defaults are not filled in; `fill_defaults` does that.
+    """
+    if call.problem is not None:
+        return call.problem
+    tool = tools.get(call.name)
+    fixes: list[Fix] = []
+    if tool is None:
+        tool = _resolved(call.name, tools, fixes)
+        if tool is None:
+            return unknown_tool(call.name, tools, settings.language)
+    arguments: Any = call.arguments
+    if type(arguments) is dict and not positional and not fixes and tool_shape(tool).fits(arguments):
+        if is_shallow(arguments):
+            return BoundCall(call=call, tool=tool)
+    outcome, taken = bind_arguments(arguments, tool, settings=settings, positional=positional)
+    if isinstance(outcome, ToolError):
+        return outcome
+    fixes += taken
+    bound = replace(call, name=tool.name, arguments=outcome, fixes=(*call.fixes, *fixes))
+    return BoundCall(call=bound, tool=tool)
+
+
+def bind_arguments(
+    arguments: Any,
+    tool: Tool,
+    *,
+    settings: BindSettings = DEFAULT,
+    positional: Sequence[Any] = _NOTHING,
+) -> tuple[dict[str, Any] | ToolError, tuple[Fix, ...]]:
+    """The same for arguments alone, where the tool is known.
+
+    Returns:
+        the arguments or an error, and the liberties that were taken.
+    """
+    shape = tool_shape(tool)
+    walk = Walk(
+        settings=settings, coerce=coerce, changes_things=tool.rules.effect != "reads", aliases=tool.aliases
+    )
+    outcome = _members(arguments, tool, shape, walk, positional)
+    if type(outcome) is Refused:
+        return invalid_arguments(outcome.faults, tool, settings.language), ()
+    return outcome, tuple(walk.fixes)
+
+
+def _members(arguments: Any, tool: Tool, shape: Shape, walk: Walk, positional: Sequence[Any]) -> Any:
+    sent = unwrapped(arguments, tool.name, shape, tool.aliases, walk)
+    if not isinstance(sent, Mapping):
+        sent = from_bare(sent, shape, walk)
+        if type(sent) is Refused:
+            return sent
+    if positional:
+        sent = placed(positional, sent, shape, walk)
+        if type(sent) is Refused:
+            return sent
+    if not is_shallow(dict(sent)):
+        return refuse(Trouble.VALUE, shape, "$", note="too_deep")
+    return members(sent, shape, "$", walk, tool.aliases)
+
+
+def _resolved(name: str, tools: ToolCollection, fixes: list[Fix]) -> Tool | None:
+    tool = tools.lookup(name)
+    if tool is not None:
+        fixes.append(fix("tool_name_spelling", "$", name, tool.name))
+        return tool
+    tool = near_tool(name, tools)
+    if tool is not None:
+        fixes.append(fix("near_tool_name", "$", name, tool.name))
+    return tool

@@ -1,0 +1,85 @@
+"""Lists: from JSON in a string, from a single item, from items between commas where that has one reading."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from toolhand.arguments.coerce.jsontext import NOT_JSON, read_json
+from toolhand.arguments.coerce.walk import Walk, refuse
+from toolhand.arguments.faults import Refused, Trouble
+from toolhand.arguments.paths import item
+from toolhand.arguments.shape import Shape
+
+_SEPARATORS: Final = re.compile(r"\s*[,，、;；\n]\s*")
+
+
+def coerce_array(sent: Any, shape: Shape, path: str, walk: Walk) -> Any:
+    """A list with each item as declared."""
+    if isinstance(sent, list | tuple):
+        return _items(list(sent), shape, path, walk)
+    if sent is None or (isinstance(sent, str) and not sent.strip()):
+        return refuse(Trouble.TYPE, shape, path, sent)
+    if isinstance(sent, str):
+        if sent.lstrip().startswith(("[", "［", "(", "【")):
+            value = read_json(sent)
+            if isinstance(value, list | tuple):
+                walk.note("json_in_string", path, sent, value)
+                return _items(list(value), shape, path, walk)
+            if value is NOT_JSON:
+                return refuse(Trouble.TYPE, shape, path, sent, note="broken_json")
+        pieces = [piece for piece in _SEPARATORS.split(sent.strip()) if piece]
+        if len(pieces) > 1:
+            return _split(sent, pieces, shape, path, walk)
+    return _wrapped(sent, shape, path, walk)
+
+
+def _items(values: list[Any], shape: Shape, path: str, walk: Walk) -> Any:
+    found: list[Any] = []
+    faults = []
+    for index, value in enumerate(values):
+        part = shape.prefix[index] if index < len(shape.prefix) else shape.items
+        place = item(path, index)
+        outcome = walk.read(value, part or _ANY, place)
+        if type(outcome) is Refused:
+            faults += outcome.faults
+        found.append(outcome)
+    return Refused(tuple(faults)) if faults else found
+
+
+def _wrapped(sent: Any, shape: Shape, path: str, walk: Walk) -> Any:
+    trial = walk.apart()
+    outcome = _items([sent], shape, path, trial)
+    if type(outcome) is Refused:
+        return refuse(Trouble.TYPE, shape, path, sent)
+    walk.note("item_to_array", path, sent, outcome)
+    walk.fixes += trial.fixes
+    return outcome
+
+
+def _split(sent: str, pieces: list[str], shape: Shape, path: str, walk: Walk) -> Any:
+    """Both readings are tried: one item that holds commas, and several items. Where both hold, nobody can tell."""
+    whole, parts = walk.apart(), walk.apart()
+    as_one = _items([sent], shape, path, whole)
+    as_several = _items(list(pieces), shape, path, parts)
+    if not shape.fits(as_one):
+        as_one = Refused(())
+    if not shape.fits(as_several):
+        as_several = Refused(())
+    if type(as_several) is Refused:
+        return _wrapped(sent, shape, path, walk)
+    if type(as_one) is not Refused and not _is_prose(pieces):
+        return refuse(Trouble.AMBIGUOUS, shape, path, sent, note="one_or_several")
+    if type(as_one) is not Refused:
+        return _wrapped(sent, shape, path, walk)
+    walk.note("split_to_array", path, sent, as_several)
+    walk.fixes += parts.fixes
+    return as_several
+
+
+def _is_prose(pieces: list[str]) -> bool:
+    """Whether commas stand in a sentence and not between items: some piece is long, or ends like a sentence."""
+    return any(len(piece) > 40 or len(piece.split()) > 4 or piece[-1] in ".。!！?？" for piece in pieces)
+
+
+_ANY: Final = Shape({})

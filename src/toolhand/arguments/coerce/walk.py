@@ -1,0 +1,92 @@
+"""What the coercers share while they walk down one call's arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from toolhand.arguments.costs import fix
+from toolhand.arguments.faults import ABSENT, Fault, Refused, Trouble
+from toolhand.arguments.paths import shown
+from toolhand.arguments.settings import BindSettings
+from toolhand.arguments.shape import Shape
+from toolhand.core.messages import Fix
+
+
+class Coercer(Protocol):
+    """Reads what was sent as one declared type."""
+
+    def __call__(self, sent: Any, shape: Shape, path: str, walk: Walk, /) -> Any:
+        """The value, or `Refused`.
+
+        Args:
+            sent: a JSON value that does not fit as it is.
+            shape: what is declared.
+            path: where it stands.
+            walk: takes the liberties down.
+        """
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class Walk:
+    """One attempt at reading values.
+
+    Args:
+        settings: what the caller decided.
+        coerce: reads a value by its shape, for the coercers of what has parts.
+        changes_things: whether the tool writes or destroys, so that fewer liberties are taken.
+        aliases: further names of the tool's parameters, alias → name.
+        fixes: the liberties taken so far.
+    """
+
+    settings: BindSettings
+    coerce: Coercer
+    changes_things: bool = False
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    fixes: list[Fix] = field(default_factory=list)
+
+    def note(self, kind: str, path: str, before: Any, after: Any) -> None:
+        """Writes a liberty down."""
+        self.fixes.append(fix(kind, path, before, after))
+
+    def read(self, sent: Any, shape: Shape, path: str) -> Any:
+        """A part's value, or `Refused`."""
+        return self.coerce(sent, shape, path, self)
+
+    def apart(self) -> Walk:
+        """An attempt of its own, to be kept only if it is the cheapest."""
+        return replace(self, fixes=[])
+
+    @property
+    def cost(self) -> int:
+        """The sum of what the liberties cost."""
+        return sum(one.cost for one in self.fixes)
+
+
+def refuse(
+    trouble: Trouble,
+    shape: Shape,
+    path: str,
+    sent: Any = ABSENT,
+    *,
+    closest: str = "",
+    note: str = "",
+    others: tuple[str, ...] = (),
+) -> Refused:
+    """A refusal with one fault."""
+    return Refused(
+        (
+            Fault(
+                trouble=trouble,
+                path=path,
+                name=shown(path),
+                shape=shape,
+                sent=sent,
+                closest=closest,
+                note=note,
+                others=others,
+            ),
+        )
+    )
