@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from toolhand.arguments.feedback import feedback
@@ -35,7 +35,6 @@ from toolhand.core.messages import (
     Text,
     ToolCall,
     ToolResult,
-    Usage,
     system,
 )
 from toolhand.core.messages import (
@@ -46,28 +45,9 @@ from toolhand.execution.running import run_blocking
 from toolhand.models import Model
 from toolhand.models.resolve import resolve
 from toolhand.protocols import ModelProtocol, Reader
-from toolhand.run import Limits, Run, Stopped
+from toolhand.run import WORDS, Limits, Progress, Run, Stopped
 from toolhand.sessions.session import MemoryStore, Session
 from toolhand.toolset import Toolset
-
-_WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "limit": "You have reached the limit of this run. Call no more tools: give your best answer from what you have now.",
-        "call": "You answered without calling a tool. Call one of the tools now.",
-        "empty": "Your reply was empty. Answer the user, or call a tool.",
-        "no_answer": "No answer was found before the run's limit ({limit}) was reached.",
-        ErrorCode.CANCELLED: "The run was stopped before this call ended.",
-        ErrorCode.OUTCOME_UNKNOWN: "The run was stopped during this call: it may or may not have had its effect.",
-    },
-    "zh": {
-        "limit": "本次运行已达到上限。不要再调用工具，请根据已有的信息给出最好的回答。",
-        "call": "你没有调用工具就回答了。请现在调用其中一个工具。",
-        "empty": "你的回复是空的。请回答用户，或调用工具。",
-        "no_answer": "在达到本次运行的上限（{limit}）之前没有得到答案。",
-        ErrorCode.CANCELLED: "运行在这次调用结束之前被停止了。",
-        ErrorCode.OUTCOME_UNKNOWN: "运行在这次调用进行中被停止：它可能已经生效，也可能没有。",
-    },
-}
 
 
 class Agent:
@@ -137,6 +117,7 @@ class Agent:
 
         Args:
             text: what the user says.
+            options: any of these.
             session: a name or a `Session`; a fresh one by default.
             user: who asks; sessions of different users never meet.
             tool_choice: instead of the agent's.
@@ -192,18 +173,6 @@ def _ignore(event: Event) -> None:
     """Nobody listens."""
 
 
-@dataclass(kw_only=True)
-class _Progress:
-    """What a run has used and found so far."""
-
-    usage: Usage = field(default_factory=Usage)
-    calls: list[ToolCall] = field(default_factory=list)
-    results: list[ToolResult] = field(default_factory=list)
-    turns: int = 0
-    repairs: int = 0
-    has_insisted: bool = False
-
-
 class _Conversation:
     """One run, from the user's message to the answer."""
 
@@ -226,12 +195,10 @@ class _Conversation:
         self.choice = agent.tool_choice if tool_choice is None else _choice(tool_choice, agent.tools)
         self.limits = limits or agent.limits
         self.emit = on_event
-        self.session = session if isinstance(session, Session) else None
-        if self.session is None:
-            self.session = (
-                agent.session(session, user=user) if isinstance(session, str) else Session(user=user)
-            )
-        self.progress = _Progress()
+        self.session = (
+            agent.session(session, user=user) if isinstance(session, str) else session or Session(user=user)
+        )
+        self.progress = Progress()
         seconds = self.limits.seconds
         self.context = RunContext(
             user=user or self.session.user,
@@ -241,7 +208,7 @@ class _Conversation:
             facts=facts or {},
             emit=on_event,
         )
-        self.words = _WORDS[self.context.language]
+        self.words = WORDS[self.context.language]
 
     async def drive(self) -> Run:
         async with self.session.turnstile:
@@ -250,7 +217,7 @@ class _Conversation:
             output: str | None = None
             stopped: Stopped | None = None
             while output is None:
-                stopped = self._limit_reached()
+                stopped = self.progress.limit_reached(self.limits, self.context.seconds_left)
                 if stopped is not None:
                     output = await self._forced_answer(stopped)
                     break
@@ -361,18 +328,6 @@ class _Conversation:
             return tuple(replace(c, id=self.session.claim(c.id)) if c.id in sent else c for c in calls)
 
         return replace(reply, calls=claimed(reply.calls), broken=claimed(reply.broken)) if sent else reply
-
-    def _limit_reached(self) -> Stopped | None:
-        used, limits = self.progress, self.limits
-        if used.turns >= limits.turns:
-            return "turn_limit"
-        if limits.calls is not None and len(used.calls) >= limits.calls:
-            return "call_limit"
-        if limits.tokens is not None and used.usage.input_tokens + used.usage.output_tokens >= limits.tokens:
-            return "token_limit"
-        if self.context.seconds_left == 0.0:
-            return "time_limit"
-        return "repair_limit" if used.repairs >= limits.repairs else None
 
     async def _forced_answer(self, limit: Stopped) -> str:
         """The model's best answer from what it has; what it still asks for is not run."""

@@ -1,15 +1,39 @@
-"""What a run is bounded by, and what it gives back."""
+"""What a run is bounded by, what it has used so far, what it tells the model, and what it gives back."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from toolhand.core.errors import ErrorCode
+from toolhand.core.language import Language
 from toolhand.core.messages import Message, ToolCall, ToolResult, Usage
 
 Stopped = Literal[
     "answered", "turn_limit", "call_limit", "token_limit", "time_limit", "repair_limit", "no_answer"
 ]
+
+
+WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "limit": "You have reached the limit of this run. Call no more tools: give your best answer from what you have now.",
+        "call": "You answered without calling a tool. Call one of the tools now.",
+        "empty": "Your reply was empty. Answer the user, or call a tool.",
+        "no_answer": "No answer was found before the run's limit ({limit}) was reached.",
+        ErrorCode.CANCELLED: "The run was stopped before this call ended.",
+        ErrorCode.OUTCOME_UNKNOWN: "The run was stopped during this call: it may or may not have had its effect.",
+    },
+    "zh": {
+        "limit": "本次运行已达到上限。不要再调用工具，请根据已有的信息给出最好的回答。",
+        "call": "你没有调用工具就回答了。请现在调用其中一个工具。",
+        "empty": "你的回复是空的。请回答用户，或调用工具。",
+        "no_answer": "在达到本次运行的上限（{limit}）之前没有得到答案。",
+        ErrorCode.CANCELLED: "运行在这次调用结束之前被停止了。",
+        ErrorCode.OUTCOME_UNKNOWN: "运行在这次调用进行中被停止：它可能已经生效，也可能没有。",
+    },
+}
+"""The program's words to the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +53,30 @@ class Limits:
     tokens: int | None = None
     seconds: float | None = None
     repairs: int = 3
+
+
+@dataclass(kw_only=True)
+class Progress:
+    """What a run has used and found so far."""
+
+    usage: Usage = field(default_factory=Usage)
+    calls: list[ToolCall] = field(default_factory=list)
+    results: list[ToolResult] = field(default_factory=list)
+    turns: int = 0
+    repairs: int = 0
+    has_insisted: bool = False
+
+    def limit_reached(self, limits: Limits, seconds_left: float | None) -> Stopped | None:
+        """The limit that is used up, or None."""
+        if self.turns >= limits.turns:
+            return "turn_limit"
+        if limits.calls is not None and len(self.calls) >= limits.calls:
+            return "call_limit"
+        if limits.tokens is not None and self.usage.input_tokens + self.usage.output_tokens >= limits.tokens:
+            return "token_limit"
+        if seconds_left == 0.0:
+            return "time_limit"
+        return "repair_limit" if self.repairs >= limits.repairs else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,8 @@ import dataclasses
 import datetime as dt
 import json
 import math
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from enum import Enum
 from itertools import islice
@@ -95,7 +96,7 @@ def _composite(value: Any, above: list[int], depth: int) -> Any:
         if hasattr(value, "_asdict"):
             return _composite(value._asdict(), above, depth)
         return [_jsonable(item, above, depth) for item in value]
-    if isinstance(value, Set):
+    if isinstance(value, AbstractSet):
         return sorted(
             (_jsonable(item, above, depth) for item in value), key=lambda item: (str(type(item)), str(item))
         )
@@ -196,7 +197,7 @@ _ERROR: Final[dict[Language, str]] = {"en": "Error", "zh": "错误"}
 
 
 def result_text(result: Any, language: Language = "en") -> str:
-    """The text in which a model reads a result: text as it is, anything else as JSON, never escaped to \\uXXXX.
+    """The text in which a model reads a result: text as it is, anything else as JSON, never escaped to ASCII.
 
     Args:
         result: a `ToolResult`, its outcome, or a plain value.

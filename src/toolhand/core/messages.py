@@ -14,7 +14,7 @@ from toolhand.core.errors import ToolError
 from toolhand.core.language import Language
 from toolhand.core.tools import Tool, ToolChoice
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 Role = Literal["system", "user", "assistant", "tool"]
 

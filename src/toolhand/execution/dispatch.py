@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from toolhand.arguments.bind import BindSettings, bind
+from toolhand.arguments.bind import bind
+from toolhand.arguments.settings import BindSettings
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.events import CallFinished, CallStarted
+from toolhand.core.language import Language
 from toolhand.core.messages import BoundCall, ToolCall, ToolResult
 from toolhand.core.tools import ToolChoice
 from toolhand.execution.invoke import invoke
@@ -28,13 +31,18 @@ _NOT_ALLOWED = {
 }
 
 
+def local_time() -> dt.datetime:
+    """The present in the machine's own time zone, against which "tomorrow" is read."""
+    return dt.datetime.now().astimezone()
+
+
 class Dispatcher:
     """Turns calls into results. It never raises for what a model or a tool got wrong.
 
     Args:
         tools: the tools that may be called.
         policies: the layers around each call, outermost first.
-        settings: how arguments are bound.
+        settings: how arguments are bound; against the machine's clock by default.
         most_parallel: how many calls of one reply run at once.
     """
 
@@ -47,7 +55,9 @@ class Dispatcher:
         most_parallel: int = 32,
     ) -> None:
         self.tools = tools
-        self._settings = settings or BindSettings()
+        settings = settings or BindSettings(clock=local_time)
+        languages: tuple[Language, ...] = ("en", "zh")
+        self._settings = {language: replace(settings, language=language) for language in languages}
         self._way = chain(policies, invoke)
         self._most_parallel = most_parallel
 
@@ -100,7 +110,7 @@ class Dispatcher:
     def _bound(self, call: ToolCall, context: RunContext, choice: ToolChoice | None) -> BoundCall | ToolError:
         if call.problem is not None:
             return call.problem
-        bound = bind(call, self.tools, settings=self._settings)
+        bound = bind(call, self.tools, settings=self._settings[context.language])
         if isinstance(bound, BoundCall) and choice is not None and not choice.allows(bound.tool.name):
             words = {
                 "en": f"; allowed: {', '.join(choice.names)}",

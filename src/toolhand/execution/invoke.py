@@ -109,7 +109,7 @@ def _raised(call: ToolCall, context: RunContext, tool: Tool, error: BaseExceptio
 
 
 def _error(
-    key: str, code: ErrorCode, tool: Tool, context: RunContext, *, retryable: bool = False, **words: str
+    word: str, code: ErrorCode, tool: Tool, context: RunContext, *, retryable: bool = False, **words: str
 ) -> ToolError:
-    message = _WORDS[context.language][key].format(name=tool.name, **words)
+    message = _WORDS[context.language][word].format(name=tool.name, **words)
     return ToolError(code=code, message=message, retryable=retryable)

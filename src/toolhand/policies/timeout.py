@@ -14,9 +14,12 @@ from toolhand.core.messages import BoundCall, ToolResult
 from toolhand.policies import Proceed
 
 _SAID = {
-    "en": ("'{name}' did not finish within {seconds:g} seconds.", "It may or may not have had its effect: check before you call it again."),
+    "en": (
+        "'{name}' did not finish within {seconds:g} seconds.",
+        "It may or may not have had its effect: check before you call it again.",
+    ),
     "zh": ("“{name}”在 {seconds:g} 秒内没有完成。", "它可能已经生效，也可能没有：再次调用之前请先核实。"),
-}  # fmt: skip
+}
 
 
 async def timeout(call: BoundCall, context: RunContext, proceed: Proceed) -> ToolResult:
@@ -25,8 +28,9 @@ async def timeout(call: BoundCall, context: RunContext, proceed: Proceed) -> Too
     if not limits:
         return await proceed(call, context)
     seconds = min(limits)
+    clock = asyncio.timeout(seconds)
     try:
-        async with asyncio.timeout(seconds) as clock:
+        async with clock:
             return await proceed(call, context)
     except TimeoutError:
         if (

@@ -1,4 +1,6 @@
-"""Native function calling: tools are declared to the server, calls come back structured, and what was left in the text is read too.
+"""Native function calling: tools are declared to the server and calls come back structured.
+
+What the server left in the text is read too.
 
 Source: https://platform.openai.com/docs/guides/function-calling.
 """

@@ -83,18 +83,18 @@ def _make(
 ) -> Tool:
     if isinstance(target, Tool):
         return replace(target, name=name or target.name, description=description or target.description)
-    inner = target.__func__ if isinstance(target, classmethod | staticmethod) else target
+    inner: Any = target.__func__ if isinstance(target, classmethod | staticmethod) else target
     if isinstance(getattr(inner, "__func__", None), Tool):  # a classmethod around a decorated function
         inner = inner.__func__.function.__get__(inner.__self__)
     if not callable(inner):
         raise ToolDefinitionError(f"a tool is made of a function, and {target!r} is none")
-    skips_first = isinstance(target, classmethod) or _is_method_in_a_class_body(inner)
-    described = describe(_without_receiver(inner) if skips_first else inner, namespace=_namespace)
     tool_name = name or getattr(inner, "__name__", None) or type(inner).__name__
     if getattr(inner, "func", None) is not None and name is None and not hasattr(inner, "__name__"):
         tool_name = inner.func.__name__  # a partial
     if tool_name == "<lambda>":
         raise ToolDefinitionError("a lambda has no name for the model to use: give one with tool(name=…)")
+    skips_first = isinstance(target, classmethod) or _is_method_in_a_class_body(inner)
+    described = describe(_without_receiver(inner) if skips_first else inner, namespace=_namespace)
     return Tool(
         name=tool_name,
         description=described.description if description is None else description,

@@ -13,7 +13,10 @@ from docstring_parser import DocstringStyle, ParseError, parse
 from docstring_parser.common import Docstring as Parsed
 
 _TITLES = {
-    "Args": "args|arguments|params|parameters|keyword args|keyword arguments|other parameters|other args|参数|入参|参数说明|输入|参数列表",
+    "Args": (
+        "args|arguments|params|parameters|keyword args|keyword arguments|other parameters|other args"
+        "|参数|入参|参数说明|输入|参数列表"
+    ),
     "Returns": "returns?|返回|返回值|出参|输出",
     "Raises": "raises?|except(?:ion)?s?|异常|抛出",
     "Example": "examples?|示例|例子|用例",
@@ -98,7 +101,8 @@ def _merged_args(text: str) -> str:
     if len(parts) <= 2:
         return text
     head, *rest = parts
-    entries, others = [], []
+    entries: list[str] = []
+    others: list[str] = []
     for part in rest:
         lines = part.split("\n")
         end = next((i for i, line in enumerate(lines) if line.strip() and not line[0].isspace()), len(lines))

@@ -14,7 +14,7 @@ def inlined(schema: Mapping[str, Any]) -> dict[str, Any]:
     definitions: dict[str, Any] = {}
     _collect(schema, definitions)
     kept: dict[str, Any] = {}
-    result = _inline(schema, definitions, (), kept, is_schema=True)
+    result: dict[str, Any] = _inline(schema, definitions, (), kept, is_schema=True)
     result.pop("$defs", None)
     if kept:
         result["$defs"] = kept

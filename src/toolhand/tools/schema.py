@@ -9,12 +9,13 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import inspect
+import sys
 import types
 import typing
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typing_extensions
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
@@ -36,6 +37,14 @@ _WORDS: Mapping[str, Any] = {
 
 class ToolWarning(UserWarning):
     """Something in a tool's definition that works, but that a model may stumble over."""
+
+
+def _warn(sentence: str) -> None:
+    """Warns at the place where the user makes the tool, not in here."""
+    frame, level = sys._getframe(1), 2  # noqa: SLF001 - there is no public way to see the callers
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("toolhand."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(sentence, ToolWarning, stacklevel=level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +147,7 @@ def _unwrapped(function: Callable[..., Any]) -> Any:
 
 
 def _hints(source: Any, label: str, namespace: Callable[[], Mapping[str, Any]] | None) -> dict[str, Any]:
-    target = source.__init__ if isinstance(source, type) else source
+    target = getattr(source, "__init__") if isinstance(source, type) else source  # noqa: B009 - mypy calls it unsound
     function = inspect.unwrap(getattr(target, "__func__", target))
     try:
         try:
@@ -209,7 +218,7 @@ def _parameter(
     elif default is None and not _takes_none(annotation):
         annotation = annotation | None if not isinstance(annotation, str) else annotation
     if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-        annotation, default = list[annotation], inspect.Parameter.empty  # type: ignore[valid-type]
+        annotation, default = list[annotation], inspect.Parameter.empty
     return _Parameter(
         name=parameter.name, annotation=_pydantic_type(annotation), default=default, is_required=is_required
     )
@@ -228,10 +237,8 @@ def _guessed_type(label: str, parameter: inspect.Parameter, documented: Docstrin
         if isinstance(default, bool | int | float | str | dict | dt.date):
             return type(default)
     if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
-        warnings.warn(
-            f"parameter '{parameter.name}' of tool '{label}' has no type and no default: any value is accepted; annotate it",
-            ToolWarning,
-            stacklevel=2,
+        _warn(
+            f"parameter '{parameter.name}' of tool '{label}' has no type and no default: any value is accepted; annotate it"
         )
     return Any
 
@@ -258,7 +265,7 @@ def _pydantic_type(annotation: Any) -> Any:
             else typing_extensions.NotRequired[hint]
             for name, hint in fields.items()
         }
-        return typing_extensions.TypedDict(annotation.__name__, fields)  # type: ignore[operator]
+        return _typed_dict(annotation.__name__, fields)
     origin, arguments = get_origin(annotation), get_args(annotation)
     if not arguments or origin is typing.Literal:
         return annotation
@@ -275,10 +282,8 @@ def _pydantic_type(annotation: Any) -> Any:
 def _warn_of_stale_entries(label: str, documented: Docstring, signature: inspect.Signature) -> None:
     for name in documented.parameters:
         if name not in signature.parameters:
-            warnings.warn(
-                f"the docstring of tool '{label}' describes '{name}', which is not one of its parameters: remove the entry",
-                ToolWarning,
-                stacklevel=2,
+            _warn(
+                f"the docstring of tool '{label}' describes '{name}', which is not one of its parameters: remove the entry"
             )
 
 
@@ -315,8 +320,10 @@ def _compile(
         text = documented.parameters.get(parameter.name)
         if text and "description" not in schema:
             schema = {**schema, "description": text}
-        if parameter.default is not inspect.Parameter.empty:
-            schema = {**schema, "default": _default_value(parameter.default)}
+        if parameter.default is None:
+            schema = _without_null(schema)  # left out means None: the model need not be told of a null
+        elif parameter.default is not inspect.Parameter.empty:
+            schema = {**schema, "default": jsonable(parameter.default)}
         properties[parameter.name] = schema
     parameters: dict[str, Any] = {
         "type": "object",
@@ -329,16 +336,16 @@ def _compile(
     fields = {
         p.name: p.annotation if p.is_required else typing_extensions.NotRequired[p.annotation] for p in named
     }
-    extra = "allow" if rest is not None else "ignore"
-    whole = typing_extensions.TypedDict(label, fields)  # type: ignore[operator]
+    extra: Literal["allow", "ignore"] = "allow" if rest is not None else "ignore"
+    whole = _typed_dict(label, fields)
     whole.__pydantic_config__ = ConfigDict(
         extra=extra, arbitrary_types_allowed=True, coerce_numbers_to_str=True
     )
-    adapter = TypeAdapter(whole)
+    adapter: TypeAdapter[dict[str, Any]] = TypeAdapter(whole)
 
     def validate(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         try:
-            made: dict[str, Any] = adapter.validate_python(dict(arguments))
+            made = adapter.validate_python(dict(arguments))
         except ValidationError as error:
             raise ValueError(_sentence(error)) from None
         if rest is not None:
@@ -347,6 +354,10 @@ def _compile(
         return made
 
     return inlined(parameters), validate
+
+
+def _typed_dict(name: str, fields: dict[str, Any]) -> Any:
+    return typing_extensions.TypedDict(name, fields)  # type: ignore[operator]
 
 
 def _sentence(error: ValidationError) -> str:
@@ -389,8 +400,12 @@ def _json_schema(label: str, name: str, adapter: TypeAdapter[Any]) -> dict[str, 
     return schema
 
 
-def _default_value(default: Any) -> Any:
-    return jsonable(default)
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    options = [option for option in schema.get("anyOf", ()) if option != {"type": "null"}]
+    if not options:
+        return schema
+    beside = {key: value for key, value in schema.items() if key != "anyOf"}
+    return {**options[0], **beside} if len(options) == 1 else {**beside, "anyOf": options}
 
 
 def _callable_by_keyword(function: Callable[..., Any], signature: inspect.Signature) -> Callable[..., Any]:

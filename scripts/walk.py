@@ -1,0 +1,91 @@
+"""How much code one tool call goes through: distinct functions of the package entered, and the lines that they span.
+
+The scenario: a question, a call by the model, the tool, the answer; the second (warm) run, with a scripted model.
+
+    python scripts/walk.py [--list]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from pathlib import Path
+from types import CodeType, FrameType
+
+import toolhand
+from toolhand import Agent, tool
+from toolhand.core.messages import ModelOutput, RawCall
+from toolhand.testing import ScriptedModel
+
+PACKAGE = str(Path(toolhand.__file__).parent)
+MOST_FUNCTIONS = 80
+MOST_LINES = 1200
+
+
+@tool
+def add(a: int, b: int) -> int:
+    """Adds two numbers."""
+    return a + b
+
+
+def script() -> list[ModelOutput]:
+    """The model's two replies."""
+    call = RawCall(id="c1", name="add", arguments='{"a": 1, "b": 2}')
+    return [ModelOutput(calls=(call,), finish_reason="tool_calls"), ModelOutput(text="3")]
+
+
+def walked() -> dict[CodeType, int]:
+    """Every function of the package that the second run enters, with the lines it spans."""
+    agent = Agent(ScriptedModel(script() * 2), tools=[add])
+    asyncio.run(agent.run("1 + 2?"))
+    entered: set[CodeType] = set()
+
+    def profile(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
+            entered.add(frame.f_code)
+
+    threading.setprofile_all_threads(profile) if hasattr(
+        threading, "setprofile_all_threads"
+    ) else threading.setprofile(profile)
+    sys.setprofile(profile)
+    try:
+        asyncio.run(agent.run("1 + 2?"))
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)  # type: ignore[arg-type]
+    skipped = ("<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>", "<lambda>")
+    return {
+        code: _span(code)
+        for code in entered
+        if code.co_name not in skipped and "testing" not in code.co_filename
+    }
+
+
+def _span(code: CodeType) -> int:
+    lines = [line for _, _, line in code.co_lines() if line is not None]
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            lines += [line for _, _, line in constant.co_lines() if line is not None]
+    return max(lines) - code.co_firstlineno + 1
+
+
+def main() -> int:
+    """Prints the figures; fails where they are over the mark."""
+    found = walked()
+    functions, lines, files = len(found), sum(found.values()), len({code.co_filename for code in found})
+    if "--list" in sys.argv:
+        for code, span in sorted(
+            found.items(), key=lambda item: (item[0].co_filename, item[0].co_firstlineno)
+        ):
+            print(
+                f"{span:4d}  {Path(code.co_filename).relative_to(PACKAGE)}:{code.co_firstlineno}  {code.co_qualname}"
+            )
+    print(
+        f"one tool call: {functions} functions in {files} files, {lines} lines (at most {MOST_FUNCTIONS} and {MOST_LINES})"
+    )
+    return 0 if functions <= MOST_FUNCTIONS and lines <= MOST_LINES else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

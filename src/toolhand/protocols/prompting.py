@@ -1,0 +1,167 @@
+"""What the prompted protocols share: the tools in words, and a neutral history as plain text messages.
+
+A protocol gives the words around one call and one result; this file walks the history. What it emits for a longer history
+only appends to what it emitted before, so that a server's prompt cache keeps working.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolhand.core.jsonable import jsonable, result_text
+from toolhand.core.language import Language
+from toolhand.core.messages import Message, ModelRequest, Note, Text, ToolCall, ToolResult
+from toolhand.core.tools import Tool, ToolChoice
+from toolhand.tools.collection import ToolCollection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writing:
+    """How a prompted protocol writes things down.
+
+    Args:
+        rules: the format's rules, as a function of the tools and the language.
+        calls: an assistant's words and calls as text.
+        answer: an assistant's answer as text.
+        results: results as text, framed so that what is in them cannot pass for the frame.
+        choice: the sentence for a tool_choice other than "auto".
+        stop: sequences at which the server shall stop.
+    """
+
+    rules: Callable[[ToolCollection, Language], str]
+    calls: Callable[[str, Sequence[ToolCall]], str]
+    answer: Callable[[str], str]
+    results: Callable[[Sequence[ToolResult], Language], str]
+    choice: Callable[[ToolChoice, Language], str]
+    stop: tuple[str, ...] = ()
+
+
+def rendered(
+    writing: Writing,
+    messages: Sequence[Message],
+    tools: ToolCollection,
+    choice: ToolChoice,
+    language: Language,
+) -> ModelRequest:
+    """The history as a request in text alone: system, then user and assistant in turns."""
+    instructions = [message.text for message in messages if message.role == "system"]
+    if len(tools):
+        instructions.append(writing.rules(tools, language))
+    turns: list[tuple[str, str]] = []
+    for message in messages:
+        if message.role == "system":
+            continue
+        role = "assistant" if message.role == "assistant" else "user"
+        _add(turns, role, _written(writing, message, language))
+    if len(tools) and (choice.mode != "auto" or choice.names):
+        _add(turns, "user", writing.choice(choice, language))
+    text = "\n\n".join(part for part in instructions if part)
+    head = [Message(role="system", parts=(Text(text),))] if text else []
+    body = [Message(role=role, parts=(Text(text),)) for role, text in turns]  # type: ignore[arg-type]
+    return ModelRequest(messages=(*head, *body), stop=writing.stop if len(tools) else (), language=language)
+
+
+def _add(turns: list[tuple[str, str]], role: str, text: str) -> None:
+    if turns and turns[-1][0] == role:  # many chat templates want the roles in turns
+        turns[-1] = (role, f"{turns[-1][1]}\n\n{text}")
+    else:
+        turns.append((role, text))
+
+
+def _written(writing: Writing, message: Message, language: Language) -> str:
+    if message.role == "tool":
+        return writing.results(message.results, language)
+    if message.role == "assistant":
+        return writing.calls(message.text, message.calls) if message.calls else writing.answer(message.text)
+    return "\n".join(part.text for part in message.parts if isinstance(part, Text | Note))
+
+
+def tool_lines(tools: ToolCollection) -> str:
+    """The tools as one JSON object a line: what models have seen most of in training."""
+    return "\n".join(
+        json.dumps(
+            {"name": tool.name, "description": tool.description, "parameters": jsonable(tool.parameters)},
+            ensure_ascii=False,
+        )
+        for tool in tools
+    )
+
+
+def written_arguments(call: ToolCall) -> str:
+    """A call's arguments as JSON."""
+    return json.dumps(jsonable(call.arguments), ensure_ascii=False)
+
+
+def example_tools(tools: ToolCollection) -> tuple[Tool, Tool]:
+    """Two of the user's own tools for the examples: models copy what they see there, so it had better exist.
+
+    The ones with the most parameters teach most; the first comes first among equals.
+    """
+    ranked = sorted(tools, key=lambda tool: -min(len(tool.properties), 3))
+    return ranked[0], ranked[1] if len(ranked) > 1 else ranked[0]
+
+
+def filled(template: str, **words: str) -> str:
+    """A template with `{word}` replaced. Unlike `str.format` it leaves all other braces alone, in the words too."""
+    pattern = "|".join(re.escape(f"{{{word}}}") for word in words)
+    return re.sub(pattern, lambda found: words[found[0][1:-1]], template)
+
+
+def choice_sentence(choice: ToolChoice, words: Mapping[str, str]) -> str:
+    """The sentence that says what a tool_choice allows.
+
+    Args:
+        choice: any but a plain "auto".
+        words: sentences under "required", "none", "auto" and "which", with `{which}` and `{names}` in them.
+    """
+    names = ", ".join(choice.names)
+    return filled(words[choice.mode], which=filled(words["which"], names=names) if names else "", names=names)
+
+
+_PLACEHOLDERS: dict[str, Any] = {
+    "string": "…",
+    "integer": 1,
+    "number": 1.5,
+    "boolean": True,
+    "array": [],
+    "object": {},
+}
+
+
+def example_arguments(tool: Tool) -> dict[str, Any]:
+    """Arguments of the right shape, from the schema's own examples, defaults and choices where it has some."""
+    names = tool.required or tuple(tool.properties)[:1]
+    return {name: _example(tool.properties.get(name, {})) for name in names}
+
+
+def _example(schema: Any) -> Any:
+    for key in ("examples", "enum"):
+        if schema.get(key):
+            return schema[key][0]
+    for key in ("default", "const"):
+        if key in schema:
+            return schema[key]
+    for option in schema.get("anyOf") or schema.get("oneOf") or ():
+        if option.get("type") != "null":
+            return _example(option)
+    kind = schema.get("type", "string")
+    return _PLACEHOLDERS.get(kind[0] if isinstance(kind, list) else kind, "…")
+
+
+def unforgeable(text: str, frame: re.Pattern[str]) -> str:
+    """A result's text in which nothing can pass for the frame around it: what looks like it is broken visibly.
+
+    Args:
+        text: what a tool gave back, which may have been written by anybody.
+        frame: what the frame looks like; its first character is set apart wherever it occurs.
+    """
+    return frame.sub(lambda found: f"{found[0][0]}\u00b7{found[0][1:]}", text)
+
+
+def framed_text(result: ToolResult, language: Language, frame: re.Pattern[str]) -> str:
+    """A result's text, made unforgeable."""
+    return unforgeable(result_text(result, language), frame)

@@ -1,0 +1,125 @@
+"""Template blocks: `[TOOL: name]`, `key = value` lines, `[/TOOL]`. For models too weak for JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from toolhand.core.jsonable import jsonable
+from toolhand.core.language import Language
+from toolhand.core.messages import Message, ModelRequest, ToolCall, ToolResult
+from toolhand.core.tools import Tool, ToolChoice
+from toolhand.protocols import Reader
+from toolhand.protocols.parse import reader as text_reader
+from toolhand.protocols.prompting import (
+    Writing,
+    choice_sentence,
+    example_arguments,
+    example_tools,
+    filled,
+    framed_text,
+    rendered,
+)
+from toolhand.tools.collection import ToolCollection
+
+_RULES = {
+    "en": """You can use these tools:
+{tools}
+
+To use a tool, write only this block, one parameter a line:
+{example}
+
+You are then given the result. To use several tools, write several blocks.
+Take values from the conversation or from results; never invent them.
+When you know the answer, or no tool fits, answer in plain words without a block.""",
+    "zh": """你可以使用下面的工具：
+{tools}
+
+要使用工具，只写下面的方块，每行一个参数：
+{example}
+
+之后你会得到结果。要使用多个工具，就写多个方块。
+参数的值取自对话或结果，不要编造。
+知道答案之后，或者没有合适的工具时，直接用文字回答，不要写方块。""",
+}
+_CHOICE = {
+    "en": {
+        "required": "Use a tool now{which}: write only the [TOOL: …] block.",
+        "none": "Use no tool now: answer in plain words.",
+        "auto": "You may only use these tools now: {names}.",
+        "which": ", one of: {names}",
+    },
+    "zh": {
+        "required": "现在必须使用工具{which}：只写 [TOOL: …] 方块。",
+        "none": "现在不要使用工具：直接用文字回答。",
+        "auto": "现在只能使用这些工具：{names}。",
+        "which": "，只能是：{names}",
+    },
+}
+_FRAME = re.compile(r"\[\s*/?\s*(?:TOOL|RESULT)", re.IGNORECASE)
+
+
+def _described(tool: Tool) -> str:
+    lines = [f"- {tool.name}: {tool.description}"]
+    for name, schema in tool.properties.items():
+        kind = schema.get("type") or " | ".join(str(option.get("type")) for option in schema.get("anyOf", ()))
+        facts = [str(kind or "any"), "required" if name in tool.required else "optional"]
+        if schema.get("enum"):
+            facts.append("one of " + ", ".join(map(str, schema["enum"])))
+        lines.append(f"    {name} ({', '.join(facts)}): {schema.get('description', '')}".rstrip(": "))
+    return "\n".join(lines)
+
+
+def _value(value: Any) -> str:
+    plain = jsonable(value)
+    return plain if isinstance(plain, str) and "\n" not in plain else json.dumps(plain, ensure_ascii=False)
+
+
+def _block(name: str, arguments: dict[str, Any]) -> str:
+    return "\n".join(
+        [f"[TOOL: {name}]", *(f"{key} = {_value(value)}" for key, value in arguments.items()), "[/TOOL]"]
+    )
+
+
+def _rules(tools: ToolCollection, language: Language) -> str:
+    first, _ = example_tools(tools)
+    described = "\n".join(_described(tool) for tool in tools)
+    return filled(_RULES[language], tools=described, example=_block(first.name, example_arguments(first)))
+
+
+def _calls(text: str, calls: Sequence[ToolCall]) -> str:
+    return "\n".join([text] * bool(text) + [_block(call.name, dict(call.arguments)) for call in calls])
+
+
+def _results(results: Sequence[ToolResult], language: Language) -> str:
+    return "\n".join(
+        f"[RESULT: {result.name}]\n{framed_text(result, language, _FRAME)}\n[/RESULT]" for result in results
+    )
+
+
+def _choice(choice: ToolChoice, language: Language) -> str:
+    return choice_sentence(choice, _CHOICE[language])
+
+
+WRITING = Writing(rules=_rules, calls=_calls, answer=str, results=_results, choice=_choice)
+
+
+class Template:
+    """Blocks with one parameter a line: nothing to quote, nothing to nest."""
+
+    name = "template"
+
+    def render(
+        self, messages: Sequence[Message], tools: ToolCollection, choice: ToolChoice, language: Language
+    ) -> ModelRequest:
+        """The rules in the system message, calls as blocks, results as blocks of the user's."""
+        return rendered(WRITING, messages, tools, choice, language)
+
+    def reader(self, tools: ToolCollection, new_id: Callable[[], str]) -> Reader:
+        """Reads blocks, and whatever else the model falls into."""
+        return text_reader(tools, protocol="template", new_id=new_id)
+
+
+PROTOCOL = Template()
