@@ -1,0 +1,90 @@
+"""Histories that have been rendered before: a turn renders only the messages that are new.
+
+A conversation's history grows at its end. Its bytes are kept joined, with the offset behind each message, and found again
+by the identity of its first message after the system's. What the newest request shares with the kept one is reused, also
+after a retry, a fork or a passing reminder.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from operator import is_
+from typing import Final
+
+from toolhand.core.language import Language
+from toolhand.core.messages import Message
+
+MOST_BYTES: Final = 64 * 1024 * 1024
+"""How much rendered text is kept in all; the conversations unused for longest go first."""
+
+
+@dataclass(slots=True)
+class _Rendered:
+    language: Language
+    messages: list[Message] = field(
+        default_factory=list
+    )  # strong references, so that their identities stay theirs
+    ends: list[int] = field(default_factory=list)
+    joined: bytearray = field(default_factory=bytearray)
+
+
+class RenderedHistories:
+    """Keeps the rendered form of the conversations seen last. Safe to use from several threads.
+
+    Args:
+        render: one message's bytes, in a language; never empty.
+        most_bytes: how much is kept in all.
+    """
+
+    def __init__(self, render: Callable[[Message, Language], bytes], *, most_bytes: int = MOST_BYTES) -> None:
+        self._render = render
+        self._most_bytes = most_bytes
+        self._kept_bytes = 0
+        self._by_start: OrderedDict[tuple[int, Language], _Rendered] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def joined(self, messages: Sequence[Message], language: Language) -> bytes:
+        """All messages' bytes, joined with commas."""
+        if not messages:
+            return b""
+        start = next((m for m in messages if m.role != "system"), messages[0])
+        key = (id(start), language)
+        with self._lock:
+            rendered = self._by_start.get(key) or _Rendered(language)
+            before = len(rendered.joined)
+            self._extend(rendered, messages)
+            self._by_start[key] = rendered
+            self._by_start.move_to_end(key)
+            self._kept_bytes += len(rendered.joined) - before
+            result = bytes(rendered.joined)
+            while self._kept_bytes > self._most_bytes:
+                _, dropped = self._by_start.popitem(last=False)
+                self._kept_bytes -= len(dropped.joined)
+        return result
+
+    def _extend(self, rendered: _Rendered, messages: Sequence[Message]) -> None:
+        shared = _shared(rendered.messages, messages)
+        if shared < len(rendered.messages):
+            del rendered.messages[shared:]
+            del rendered.ends[shared:]
+            del rendered.joined[rendered.ends[-1] if shared else 0 :]
+        for message in islice(messages, shared, None):
+            piece = self._render(message, rendered.language)
+            rendered.joined += b"," + piece if rendered.messages else piece
+            rendered.messages.append(message)
+            rendered.ends.append(len(rendered.joined))
+
+
+def _shared(kept: Sequence[Message], messages: Sequence[Message]) -> int:
+    """How many messages at the start are the same objects, or a system message with the same text."""
+    start = 0
+    for mine, other in zip(kept, messages, strict=False):
+        if mine.role != "system" or other.role != "system" or mine != other:
+            break
+        start += 1
+    same = list(map(is_, islice(kept, start, None), islice(messages, start, None)))
+    return start + (same.index(False) if False in same else len(same))

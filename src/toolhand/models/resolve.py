@@ -1,0 +1,132 @@
+"""From what a user writes for a model to the model: "local", "openai:gpt-5-mini", "http://127.0.0.1:8000/v1#qwen3"."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from toolhand.core import plugins
+from toolhand.core.errors import SettingsError
+from toolhand.core.language import Language, language_of_person
+from toolhand.models import Model
+
+Provider = Mapping[str, str]
+"""A row of `providers.toml`: base_url, key_variable, and default_model where one is known."""
+
+_SCHEMES: Final = ("http://", "https://")
+
+
+def resolve(spec: str | Model, **options: Any) -> Model:
+    """The model that a name means. Nothing is connected to or loaded before the first request.
+
+    Args:
+        spec: a `Model`, or "local", "local:<entry>", "openai:<model>", "ollama:<model>", "http://host/v1#<model>", the name
+            of a provider in `providers.toml` with a model behind it, or that of another package's adapter.
+        options: for the adapter, such as base_url, api_key, threads.
+
+    Raises:
+        SettingsError: when nothing has that name, or the adapter has no such option.
+    """
+    if not isinstance(spec, str):
+        if options:
+            raise SettingsError(
+                f"options ({', '.join(options)}) only go with a model's name, not with a model"
+            )
+        return spec
+    spec = spec.strip()
+    if spec.startswith(_SCHEMES):
+        return _made(spec, "http", spec, options)
+    adapter, _, rest = spec.partition(":")
+    if adapter in providers():
+        provider = providers()[adapter]
+        options = {"name": spec, "key_variable": provider["key_variable"], **options}
+        options.setdefault("base_url", provider["base_url"])
+        options.setdefault("api_key", _key(spec, provider))
+        return _made(spec, "openai", rest or provider.get("default_model", ""), options)
+    if adapter not in plugins.names("models") or not _is_adapter(adapter):
+        raise SettingsError(f"there is no model '{spec}': write {', '.join(spellings())}")
+    return _made(spec, adapter, rest, options)
+
+
+def _made(spec: str, adapter: str, rest: str, options: Mapping[str, Any]) -> Model:
+    module = plugins.load("models", adapter)
+    connect = getattr(module, "connect", module)  # another package's entry point may be the function itself
+    try:
+        inspect.signature(connect).bind(rest, **options)
+    except TypeError as error:
+        raise SettingsError(f"the model '{spec}' cannot be made with these options: {error}") from None
+    model: Model = connect(rest, **options)
+    return model
+
+
+def _is_adapter(name: str) -> bool:
+    module = plugins.load("models", name)
+    return callable(getattr(module, "connect", module))
+
+
+def spellings() -> tuple[str, ...]:
+    """Every way of naming a model, for people."""
+    adapters = [
+        name for name in plugins.names("models") if name not in ("local", "http") and _is_adapter(name)
+    ]
+    remote = [f"{name}:<model>" for name in (*adapters, *providers())]
+    return (
+        "local",
+        "local:small",
+        "local:<name from `toolhand models list`>",
+        *remote,
+        "http://<host>/v1#<model>",
+    )
+
+
+@cache
+def providers() -> Mapping[str, Provider]:
+    """Providers that speak OpenAI's wire at an address of their own, by name."""
+    text = files("toolhand.models").joinpath("providers.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+def _key(spec: str, provider: Provider) -> str:
+    key = os.environ.get(provider["key_variable"], "")
+    if not key:
+        raise SettingsError(f"{spec} needs an API key: set {provider['key_variable']} or give api_key=…")
+    return key
+
+
+def default_model(language: Language | None = None) -> tuple[str, str]:
+    """The model that is used when none is named, and why.
+
+    In this order: `TOOLHAND_MODEL`, an API key in the environment, an Ollama that answers, the embedded model.
+
+    Args:
+        language: of the reason; the person's by default.
+
+    Returns:
+        The name for `resolve`, and one sentence.
+    """
+    is_chinese = (language or language_of_person()) == "zh"
+    if named := os.environ.get("TOOLHAND_MODEL", "").strip():
+        return named, "TOOLHAND_MODEL 指定了它" if is_chinese else "TOOLHAND_MODEL names it"
+    known = {"openai": {"key_variable": "OPENAI_API_KEY", "default_model": "gpt-5-mini"}, **providers()}
+    for name, provider in known.items():
+        variable, model = provider["key_variable"], provider.get("default_model")
+        if model and os.environ.get(variable):
+            return f"{name}:{model}", f"环境变量中有 {variable}" if is_chinese else f"{variable} is set"
+    from toolhand.models import ollama  # noqa: PLC0415 - only when nothing else decides
+
+    if found := ollama.first_model():
+        where = ollama.root_url()
+        return (
+            f"ollama:{found}",
+            f"{where} 上有 Ollama 在运行" if is_chinese else f"an Ollama answers at {where}",
+        )
+    reason_zh = "没有指定模型，也没有找到 API key 或 Ollama，因此使用内置模型"
+    reason_en = (
+        "no model is named and neither an API key nor an Ollama was found, so the embedded one is used"
+    )
+    return "local", reason_zh if is_chinese else reason_en

@@ -1,0 +1,339 @@
+"""The neutral request and output as OpenAI's chat-completions wire has them: both directions, no I/O.
+
+Source: https://platform.openai.com/docs/api-reference/chat. Provider field names live here and in `deltas.py` only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from toolhand.core.errors import ModelError
+from toolhand.core.jsonable import jsonable, result_text
+from toolhand.core.language import Language
+from toolhand.core.messages import (
+    FinishReason,
+    Message,
+    ModelOutput,
+    ModelRequest,
+    Note,
+    RawCall,
+    ToolCall,
+    Usage,
+)
+from toolhand.core.tools import Tool, ToolChoice
+from toolhand.models.rendered import RenderedHistories
+from toolhand.tools.export import own_name, schema, wire_name
+
+_FINISH: Final[Mapping[str, FinishReason]] = {
+    "stop": "stop",
+    "eos": "stop",
+    "end_turn": "stop",
+    "tool_calls": "tool_calls",
+    "tool_call": "tool_calls",
+    "tool_use": "tool_calls",
+    "function_call": "tool_calls",
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "content_filter",
+    "sensitive": "content_filter",
+}
+
+LONGEST_QUOTE: Final = 400
+"""How many characters of a server's own words are repeated in an error."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """Where servers that speak this wire differ.
+
+    Args:
+        max_tokens_key: what the bound on the reply's length is called.
+        names_one_tool: whether tool_choice may be an object that names a tool; where not, only that tool is declared.
+        extra: further fields for every request's body.
+    """
+
+    max_tokens_key: str = "max_tokens"
+    names_one_tool: bool = True
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Encoder:
+    """Turns requests into bodies. A history that grows is rendered once, however many turns it has.
+
+    Args:
+        model: the model's name on the wire.
+        dialect: the server's peculiarities.
+    """
+
+    def __init__(self, model: str, dialect: Dialect | None = None) -> None:
+        self.model = model
+        self.dialect = dialect or Dialect()
+        self._histories = RenderedHistories(message_json)
+        self._tools: tuple[tuple[Tool, ...], bytes] = ((), b"")
+
+    def body(self, request: ModelRequest, *, streams: bool) -> bytes:
+        """The request as the JSON text of a body, in UTF-8."""
+        tools, choice = _offered(request.tools, request.tool_choice, self.dialect)
+        settings = self._settings(request, streams=streams)
+        if tools:
+            settings["tool_choice"] = choice
+        parts = [
+            b'{"model":',
+            _json(self.model),
+            b',"messages":[',
+            self._histories.joined(request.messages, request.language),
+            b"]",
+        ]
+        if tools:
+            parts += [b',"tools":', self._tools_json(tools)]
+        parts += [b",", _json(settings)[1:]] if settings else [b"}"]
+        return b"".join(parts)
+
+    def _settings(self, request: ModelRequest, *, streams: bool) -> dict[str, Any]:
+        sampling = request.sampling
+        settings: dict[str, Any] = {
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            self.dialect.max_tokens_key: sampling.max_tokens,
+            "seed": sampling.seed,
+            "stop": list(request.stop) or None,
+            "response_format": _response_format(request.grammar),
+        }
+        if streams:
+            settings |= {"stream": True, "stream_options": {"include_usage": True}}
+        settings = {key: value for key, value in settings.items() if value is not None}
+        return {**self.dialect.extra, **settings}
+
+    def _tools_json(self, tools: tuple[Tool, ...]) -> bytes:
+        known, rendered = self._tools
+        # Tools are compared by identity: a Tool is immutable, and comparing schemas would cost more than writing them.
+        if len(known) != len(tools) or any(a is not b for a, b in zip(known, tools, strict=True)):
+            rendered = _json([schema(tool, "openai") for tool in tools])
+            self._tools = (tools, rendered)
+        return rendered
+
+
+def message_json(message: Message, language: Language) -> bytes:
+    """One message as the wire's messages, as JSON texts joined with commas (a message of two results is two of them)."""
+    return b",".join(_json(entry) for entry in wire_messages(message, language))
+
+
+def wire_messages(message: Message, language: Language) -> list[dict[str, Any]]:
+    """One neutral message as the wire's messages.
+
+    Results come first, as they must follow their calls at once; notes follow as the user's, since no provider has a role
+    for them and several refuse a second system message. A note beside calls goes before them for the same reason.
+    """
+    notes = "\n\n".join(part.text for part in message.parts if isinstance(part, Note))
+    note = [{"role": "user", "content": notes}] if notes else []
+    if message.role == "assistant":
+        spoken = _assistant(message)
+        return [*note, spoken] if message.calls else [spoken, *note]
+    if message.role == "tool":
+        results = [
+            {"role": "tool", "tool_call_id": result.call_id, "content": result_text(result, language)}
+            for result in message.results
+        ]
+        return [*results, *([{"role": "user", "content": message.text}] if message.text else []), *note]
+    text = "\n\n".join(filter(None, (message.text, notes)))
+    return [{"role": message.role, "content": text}]
+
+
+def _assistant(message: Message) -> dict[str, Any]:
+    entry: dict[str, Any] = {"role": "assistant", "content": message.text}
+    if message.calls:
+        # Some servers refuse an empty text beside calls; all take null there.
+        entry["content"] = message.text or None
+        entry["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": wire_name(call.name), "arguments": arguments_json(call)},
+            }
+            for call in message.calls
+        ]
+    return entry
+
+
+def arguments_json(call: ToolCall) -> str:
+    """A call's arguments as the text of a JSON object, whatever they hold."""
+    return json.dumps(jsonable(dict(call.arguments)), ensure_ascii=False, allow_nan=False)
+
+
+def _json(value: Any) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=jsonable)
+    return text.encode("utf-8", "replace")  # a lone surrogate in a user's text must not end the run
+
+
+def _offered(
+    tools: Sequence[Tool], choice: ToolChoice, dialect: Dialect
+) -> tuple[tuple[Tool, ...], str | dict[str, Any]]:
+    """The tools to declare and the wire's tool_choice. A subset is declared alone: only one provider has a form for it."""
+    if not choice.names or choice.mode == "none":
+        return tuple(tools), choice.mode
+    if choice.mode == "required" and len(choice.names) == 1 and dialect.names_one_tool:
+        return tuple(tools), {"type": "function", "function": {"name": wire_name(choice.names[0])}}
+    return tuple(tool for tool in tools if tool.name in choice.names), choice.mode
+
+
+def _response_format(grammar: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if grammar is None:
+        return None
+    form = {"name": "reply", "schema": grammar, "strict": _is_closed(grammar)}
+    return {"type": "json_schema", "json_schema": form}
+
+
+def _is_closed(node: Any) -> bool:
+    """Whether every object in a schema lists all its properties as required: what `strict` asks for."""
+    if isinstance(node, Mapping):
+        properties = node.get("properties")
+        if isinstance(properties, Mapping) and (
+            node.get("additionalProperties") is not False
+            or set(node.get("required") or ()) != set(properties)
+        ):
+            return False
+        return all(_is_closed(value) for value in node.values())
+    return all(_is_closed(item) for item in node) if isinstance(node, list | tuple) else True
+
+
+def output(body: Any, tools: Iterable[Tool] = ()) -> ModelOutput:
+    """A whole response's body as a `ModelOutput`.
+
+    Args:
+        body: the parsed JSON.
+        tools: the tools that were declared; names on the wire are mapped back to theirs.
+
+    Raises:
+        ModelError: when it holds an error, or no reply.
+    """
+    if isinstance(body, Mapping):
+        refuse_error(body)
+    choices = body.get("choices") if isinstance(body, Mapping) else None
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, Mapping) else None
+    if not isinstance(choice, Mapping) or not isinstance(message, Mapping):
+        raise ModelError(
+            f"the model's server answered without a reply in it: {quoted(json.dumps(body, ensure_ascii=False))}",
+            retryable=True,
+        )
+    calls = tuple(renamed(call, tools) for call in _calls(message))
+    return ModelOutput(
+        text=text_of(message.get("content")),
+        calls=calls,
+        finish_reason=finish_reason(choice.get("finish_reason"), has_calls=bool(calls)),
+        usage=usage_of(body.get("usage")),
+        thinking=text_of(message.get("reasoning_content") or message.get("reasoning")),
+    )
+
+
+def _calls(message: Mapping[str, Any]) -> Iterator[RawCall]:
+    for entry in entries_of(message):
+        function = function_of(entry)
+        arguments = function.get("arguments")
+        yield RawCall(
+            id=str(entry.get("id") or ""),
+            name=str(function.get("name") or ""),
+            arguments=arguments if isinstance(arguments, str | Mapping) else None,
+        )
+
+
+def entries_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The call entries of a message or a delta: `tool_calls`, in a list or alone, or the older `function_call`."""
+    found = message.get("tool_calls")
+    entries = found if isinstance(found, list) else [found]
+    legacy = message.get("function_call")
+    if isinstance(legacy, Mapping) and not any(entries):
+        entries = [{"function": legacy}]
+    return [entry for entry in entries if isinstance(entry, Mapping)]
+
+
+def function_of(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The part of a call entry that holds name and arguments; some servers leave the `function` level out."""
+    function = entry.get("function")
+    return function if isinstance(function, Mapping) else entry
+
+
+def renamed(call: RawCall, tools: Iterable[Tool]) -> RawCall:
+    """The same call under the tool's own name, where the name is that of a declared tool on the wire."""
+    return RawCall(id=call.id, name=own_name(call.name, tools), arguments=call.arguments)
+
+
+def text_of(content: Any) -> str:
+    """The text of a content, which may be a string, a list of parts, or nothing."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "".join(text_of(part) for part in content)
+    if isinstance(content, Mapping) and content.get("type") in (None, "text", "output_text"):
+        return text_of(content.get("text"))
+    return ""
+
+
+def finish_reason(value: Any, *, has_calls: bool) -> FinishReason:
+    """The neutral word for a server's reason. Some say "stop" beside calls, or nothing: the calls count."""
+    reason = _FINISH.get(value, "unknown") if isinstance(value, str) else "unknown"
+    if reason in ("stop", "unknown") and has_calls:
+        return "tool_calls"
+    return "stop" if reason == "unknown" and not value else reason
+
+
+def usage_of(counts: Any) -> Usage:
+    """The server's counts; what it did not count is 0."""
+    if not isinstance(counts, Mapping):
+        return Usage(requests=1)
+    details = counts.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
+    if cached is None:
+        cached = counts.get("prompt_cache_hit_tokens") or counts.get("cached_tokens")
+    return Usage(
+        requests=1,
+        input_tokens=_count(counts.get("prompt_tokens")),
+        output_tokens=_count(counts.get("completion_tokens")),
+        cached_tokens=_count(cached),
+    )
+
+
+def _count(value: Any) -> int:
+    return int(value) if isinstance(value, int | float) and value == value else 0  # noqa: PLR0124 - NaN
+
+
+def refuse_error(body: Mapping[str, Any], *, status: int | None = None) -> None:
+    """Raises if a body holds an error, which some servers send with status 200 or in the middle of a stream.
+
+    Raises:
+        ModelError: with the server's own words, shortened.
+    """
+    error = body.get("error")
+    if not error:
+        return
+    code = error.get("code") if isinstance(error, Mapping) else None
+    status = status if status is not None else code if isinstance(code, int) and 400 <= code < 600 else None
+    is_passing = status is None or status in PASSING_STATUSES
+    raise ModelError(
+        f"the model's server reported an error: {quoted(error_text(body))}",
+        status=status,
+        retryable=is_passing,
+    )
+
+
+PASSING_STATUSES: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
+"""HTTP statuses after which the same request may succeed."""
+
+
+def error_text(body: Any) -> str:
+    """The server's own words in an error body, whatever its form."""
+    if isinstance(body, Mapping):
+        for key in ("error", "message", "detail", "msg"):
+            if body.get(key):
+                return error_text(body[key])
+        return json.dumps(body, ensure_ascii=False)
+    return body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
+
+
+def quoted(text: str) -> str:
+    """A server's words in one line, shortened."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST_QUOTE else line[:LONGEST_QUOTE] + "…"
