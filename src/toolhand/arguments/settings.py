@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal, TypeAlias
 
-from toolhand.core.context import Language
+from toolhand.core.language import Language
 
 Clock: TypeAlias = Callable[[], datetime]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from toolhand.core.context import Language
+from toolhand.core.language import Language
 
 _SENTENCES: Final[Mapping[Language, Mapping[str, str]]] = {
     "en": {
@@ -67,13 +67,9 @@ NOTES: Final[Mapping[str, Mapping[Language, str]]] = {
         "en": "Which number is the day and which the month cannot be told: send YYYY-MM-DD.",
         "zh": "分不清哪个是日、哪个是月：请写成 YYYY-MM-DD。",
     },
-    "which_year": {
-        "en": "The year is not clear: send YYYY-MM-DD.",
-        "zh": "不清楚是哪一年：请写成 YYYY-MM-DD。",
-    },
-    "which_week": {
-        "en": "The week is not clear: send YYYY-MM-DD.",
-        "zh": "不清楚是哪一周：请写成 YYYY-MM-DD。",
+    "which_day": {
+        "en": "Which day is meant is not clear: send YYYY-MM-DD.",
+        "zh": "不清楚是哪一天：请写成 YYYY-MM-DD。",
     },
     "lunar": {
         "en": "Lunar dates are not converted: send YYYY-MM-DD.",

@@ -125,9 +125,9 @@ def _section(text: str, *, is_multiplier: bool) -> Fraction | None:
             continue
         unit = _SMALL.get(token)
         if unit is not None:  # 十五, 一百十五
-            if unit != 10 or last <= 10 or zero:
+            if unit != 10 or last <= 10:
                 return None
-            total, last, at = total + 10, 10, at + 1
+            total, last, zero, at = total + 10, 10, False, at + 1
             continue
         number = _digit(token)
         following = _SMALL.get(tokens[at + 1]) if at + 1 < len(tokens) else None

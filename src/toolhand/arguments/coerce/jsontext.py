@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ast
-import json
 from enum import Enum
 from typing import Any, Final
+
+from toolhand.parsing.loose import LooseError, read_value
 
 
 class NotJson(Enum):
@@ -16,18 +16,14 @@ class NotJson(Enum):
 
 NOT_JSON: Final = NotJson.NOT_JSON
 
-_LONGEST_LITERAL: Final = 100_000
-
 
 def read_json(text: str) -> Any:
-    """The value that a string holds as JSON or as a Python literal, or `NOT_JSON`."""
+    """The value that a string holds as JSON or as a Python literal, or `NOT_JSON`.
+
+    A value that was cut, or that something follows, is none: what is missing there cannot be known.
+    """
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        pass
-    if len(text) > _LONGEST_LITERAL:
+        read = read_value(text)
+    except (LooseError, RecursionError):
         return NOT_JSON
-    try:
-        return ast.literal_eval(text.strip())
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return NOT_JSON
+    return read.value if read.is_complete and not text[read.end :].strip() else NOT_JSON

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from toolhand.arguments.coerce.numerals import read_number
+from toolhand.arguments.coerce.quantity import NoQuantity, read_quantity
 from toolhand.arguments.coerce.walk import Walk, refuse
 from toolhand.arguments.faults import Trouble
 from toolhand.arguments.shape import Shape
@@ -39,13 +39,15 @@ def _coerce(sent: Any, shape: Shape, path: str, walk: Walk, *, whole: bool) -> A
         return int(sent)
     if not isinstance(sent, str):
         return refuse(Trouble.TYPE, shape, path, sent)
-    number = read_number(sent)
-    if number is None:
-        return refuse(Trouble.TYPE, shape, path, sent)
+    quantity = read_quantity(sent, shape, whole=whole)
+    if isinstance(quantity, NoQuantity):
+        return refuse(Trouble.TYPE, shape, path, sent, note=quantity.note)
+    number = quantity.value
     if whole and number.denominator != 1:
         return refuse(Trouble.TYPE, shape, path, sent, note="fraction")
     value = _plain(number)
-    walk.note("string_to_number", path, sent, value)
+    for kind in quantity.kinds:
+        walk.note(kind, path, sent, value)
     return value
 
 

@@ -72,6 +72,18 @@ def read_number(text: str) -> Fraction | None:
     return None
 
 
+def is_digits(text: str) -> bool:
+    """Whether a text is a number in plain digits."""
+    bare = _folded(text)
+    return bare is not None and _PLAIN.fullmatch(bare) is not None
+
+
+def is_grouped(text: str) -> bool:
+    """Whether a text is a number in digits with separators between thousands."""
+    bare = _folded(text)
+    return bare is not None and _GROUPED.fullmatch(bare) is not None
+
+
 def _folded(text: str) -> str | None:
     """Half-width, one minus sign, no blanks around; None where folding would change the number, as in 5²."""
     if not text.isascii():
