@@ -1,0 +1,49 @@
+"""Every Python block in the documents is run, and every error code is documented."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from toolhand import ErrorCode
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([*ROOT.glob("README*.md"), *(ROOT / "docs").rglob("*.md")])
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def blocks(document: Path) -> list[str]:
+    return BLOCK.findall(document.read_text(encoding="utf-8"))
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("document", [d for d in DOCUMENTS if blocks(d)], ids=lambda d: str(d.relative_to(ROOT)))
+def test_the_code_in_the_documents_runs(document, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for block in blocks(document):
+        code = block.replace('"local"', '"local:small"')  # the small model is enough to see that it runs
+        exec(compile(code, str(document), "exec", dont_inherit=True), namespace)
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("name", ["errors.md", "errors.zh.md"])
+def test_every_error_code_is_documented(name):
+    text = (ROOT / "docs" / "reference" / name).read_text(encoding="utf-8")
+    for code in ErrorCode:
+        assert f"`{code}`" in text
+
+
+def test_every_document_exists_in_both_languages():
+    for document in (ROOT / "docs").rglob("*.md"):
+        if "adr" in document.parts or document.name.endswith(".zh.md"):
+            continue
+        assert document.with_suffix("").with_suffix(".zh.md").exists(), document
+
+
+def test_links_between_documents_hold():
+    for document in DOCUMENTS:
+        for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8")):
+            assert (document.parent / target).exists(), f"{document.name} -> {target}"
