@@ -1,0 +1,425 @@
+"""`list_files`, `read_file` and `search_files`: the text files under one folder, and nothing outside of it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+import fnmatch
+import os
+import time
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Annotated, Final, NotRequired, TypedDict
+
+from pydantic import Field
+
+from toolhand.builtin._decoding import SAMPLE_BYTES, BinaryContentError, TextPieces, lines
+from toolhand.builtin._rooted import MAX_PATH_DEPTH, MAX_PATH_LENGTH, Entry, Root, names_of, root_at
+from toolhand.builtin.settings import BuiltinSettings
+from toolhand.core.errors import ErrorCode, ToolFailure
+from toolhand.core.tools import Tool
+from toolhand.tools.decorator import tool
+
+_LONGEST_LINE_PART: Final = SAMPLE_BYTES
+_EXCERPT_CHARACTERS: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileLimits:
+    """What one call may take.
+
+    Args:
+        characters: characters of text in a result.
+        entries: files and folders in a listing.
+        hits: lines that a search gives.
+        visited: files and folders that a search or a listing by pattern looks at.
+        bytes_read: bytes that are read.
+        seconds: time until it stops with what it has.
+    """
+
+    characters: int = 20_000
+    entries: int = 200
+    hits: int = 50
+    visited: int = 20_000
+    bytes_read: int = 256 * 2**20
+    seconds: float = 10.0
+
+
+class Listed(TypedDict):
+    """A file or folder."""
+
+    path: str
+    kind: str
+    size_bytes: NotRequired[int]
+    modified: NotRequired[str]
+
+
+class Listing(TypedDict):
+    """What a folder holds."""
+
+    entries: list[Listed]
+    truncated: bool
+    note: NotRequired[str]
+
+
+class Text(TypedDict):
+    """Lines of a file. `next_line` is there where more follows."""
+
+    path: str
+    encoding: str
+    start_line: int
+    end_line: int
+    text: str
+    next_line: NotRequired[int]
+    note: NotRequired[str]
+
+
+class Hit(TypedDict):
+    """A line that holds the text."""
+
+    path: str
+    line: int
+    text: str
+
+
+class Found(TypedDict):
+    """What a search found."""
+
+    hits: list[Hit]
+    files_searched: int
+    truncated: bool
+    note: NotRequired[str]
+
+
+def offer(settings: BuiltinSettings) -> list[Tool]:
+    """The file tools, where a root is given."""
+    return [] if settings.root is None else file_tools(settings.root)
+
+
+def file_tools(root: str | os.PathLike[str], *, limits: FileLimits | None = None) -> list[Tool]:
+    """The tools `list_files`, `read_file` and `search_files` over a folder. They are safe in any thread.
+
+    Args:
+        root: the folder. Links in it are not followed, wherever they lead.
+        limits: what one call may take.
+
+    Raises:
+        SettingsError: when it is not a folder.
+    """
+    return tools_over(root_at(root), limits or FileLimits())
+
+
+def tools_over(place: Root, limits: FileLimits) -> list[Tool]:
+    """The same tools over a root that is already there."""
+
+    @tool(effect="reads", idempotent=True, category="files", timeout=limits.seconds + 10)
+    def list_files(
+        path: Annotated[str, Field(max_length=MAX_PATH_LENGTH)] = ".",
+        pattern: Annotated[str, Field(max_length=200)] = "",
+    ) -> Listing:
+        """Lists the files and folders in a folder.
+
+        列出文件夹里的文件。
+
+        Args:
+            path: a folder such as "reports"; "." is the top folder. 文件夹路径。
+            pattern: only files whose name matches, such as "*.txt", also in folders below. 文件名模式。
+
+        Returns:
+            The path, kind and size of each.
+        """
+        with _teaching(place, path):
+            return _listing(place, names_of(path), pattern.strip(), limits)
+
+    @tool(effect="reads", idempotent=True, category="files", timeout=limits.seconds + 10)
+    def read_file(
+        path: Annotated[str, Field(min_length=1, max_length=MAX_PATH_LENGTH)],
+        start_line: Annotated[int, Field(ge=1)] = 1,
+        max_lines: Annotated[int, Field(ge=1, le=10_000)] = 500,
+    ) -> Text:
+        """Reads a text file.
+
+        读取文本文件的内容。
+
+        Args:
+            path: the file, such as "notes/plan.txt". 文件路径。
+            start_line: the first line to read, 1 for the beginning. 起始行号。
+            max_lines: how many lines at most. 最多行数。
+
+        Returns:
+            The text, its encoding, and the next line's number where more follows.
+        """
+        with _teaching(place, path):
+            return _text(place, names_of(path), start_line, max_lines, limits)
+
+    @tool(effect="reads", idempotent=True, category="files", timeout=limits.seconds + 10)
+    def search_files(
+        text: Annotated[str, Field(min_length=1, max_length=200)],
+        pattern: Annotated[str, Field(max_length=200)] = "",
+        path: Annotated[str, Field(max_length=MAX_PATH_LENGTH)] = ".",
+    ) -> Found:
+        """Finds the lines of text files that hold a text; upper and lower case are alike.
+
+        在文件内容里搜索文字。
+
+        Args:
+            text: what to look for, such as "invoice 2026" or "合同". 要找的文字。
+            pattern: only files whose name matches, such as "*.md". 文件名模式。
+            path: the folder to search, with all folders below; "." is the top folder. 文件夹路径。
+
+        Returns:
+            The file, line number and line of each hit.
+        """
+        with _teaching(place, path):
+            return _search(place, names_of(path), text, pattern.strip(), limits)
+
+    return [list_files, read_file, search_files]
+
+
+@contextmanager
+def _teaching(place: Root, path: str) -> Iterator[None]:
+    """Adds to "there is no …" what there is."""
+    try:
+        yield
+    except ToolFailure as failure:
+        if not failure.error.details.get("missing"):
+            raise
+        raise ToolFailure(
+            failure.error.message,
+            code=failure.error.code,
+            retryable=True,
+            hint=_meant(place, names_of(path)) or failure.error.hint,
+        ) from None
+
+
+def _meant(place: Root, names: tuple[str, ...]) -> str:
+    """The closest names in the deepest folder of the path that is there."""
+    for depth in range(len(names) - 1, -1, -1):
+        try:
+            there = [entry.name for entry in place.entries(names[:depth])[0]]
+        except ToolFailure:
+            continue
+        close = difflib.get_close_matches(names[depth], there[:2_000], n=5, cutoff=0.5)
+        folder = "/".join(names[:depth])
+        listed = ", ".join(f"'{folder}/{name}'" if folder else f"'{name}'" for name in close or there[:10])
+        if close:
+            return f"Did you mean {listed}?"
+        return (
+            f"The folder '{folder or '.'}' holds {listed}{' and more' if len(there) > 10 else ''}."
+            if there
+            else ""
+        )
+    return ""
+
+
+class _Budget:
+    """What is left of a call's time, bytes and files."""
+
+    def __init__(self, limits: FileLimits) -> None:
+        self._ends = time.monotonic() + limits.seconds
+        self._bytes = limits.bytes_read
+        self._visits = limits.visited
+
+    @property
+    def is_spent(self) -> bool:
+        return self._bytes <= 0 or self._visits <= 0 or time.monotonic() > self._ends
+
+    def visit(self) -> None:
+        self._visits -= 1
+
+    def blocks(self, descriptor: int) -> Iterator[bytes]:
+        """The file's bytes, until its end or the budget's."""
+        while not self.is_spent:
+            block = os.read(descriptor, min(SAMPLE_BYTES, self._bytes))
+            if not block:
+                return
+            self._bytes -= len(block)
+            yield block
+
+
+def _listing(place: Root, names: tuple[str, ...], pattern: str, limits: FileLimits) -> Listing:
+    if pattern:
+        budget = _Budget(limits)
+        found = [(inner, entry) for inner, entry in _below(place, names, budget) if _matches(inner, pattern)]
+        is_cut = budget.is_spent
+    else:
+        entries, is_cut = place.entries(names)
+        found = [((*names, entry.name), entry) for entry in entries]
+    listing = Listing(
+        entries=[_listed("/".join(inner), entry) for inner, entry in found[: limits.entries]],
+        truncated=is_cut or len(found) > limits.entries,
+    )
+    if listing["truncated"]:
+        listing["note"] = (
+            f"Only {len(listing['entries'])} of them are here. Use a pattern such as '*.txt', or a folder's path."
+        )
+    elif not found:
+        listing["note"] = "No file matches the pattern." if pattern else "The folder is empty."
+    return listing
+
+
+def _listed(path: str, entry: Entry) -> Listed:
+    listed = Listed(path=path, kind=entry.kind)
+    if entry.kind == "file":
+        listed["size_bytes"] = entry.size_bytes
+        listed["modified"] = dt.datetime.fromtimestamp(entry.modified, dt.UTC).isoformat(timespec="seconds")
+    return listed
+
+
+def _below(place: Root, top: tuple[str, ...], budget: _Budget) -> Iterator[tuple[tuple[str, ...], Entry]]:
+    """All files in a folder and the folders below, breadth first. Folders that begin with a dot are left out."""
+    folders = [top]
+    for folder in folders:  # grows while it is walked
+        try:
+            entries, _ = place.entries(folder)
+        except ToolFailure:
+            if folder == top:
+                raise
+            continue  # gone, or not to be read
+        for entry in entries:
+            budget.visit()
+            if budget.is_spent:
+                return
+            names = (*folder, entry.name)
+            if entry.kind == "file":
+                yield names, entry
+            elif entry.kind == "folder" and not entry.name.startswith(".") and len(names) < MAX_PATH_DEPTH:
+                folders.append(names)
+
+
+def _matches(names: tuple[str, ...], pattern: str) -> bool:
+    """Whether a path matches, without regard to case: by its name, or by all of it where the pattern has a "/"."""
+    pattern = pattern.casefold().removeprefix("./").removeprefix("**/")
+    return fnmatch.fnmatchcase(("/".join(names) if "/" in pattern else names[-1]).casefold(), pattern)
+
+
+@contextmanager
+def _open(place: Root, names: tuple[str, ...]) -> Iterator[int]:
+    descriptor = place.open_file(names)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _text(place: Root, names: tuple[str, ...], start_line: int, max_lines: int, limits: FileLimits) -> Text:
+    path = "/".join(names)
+    kept: list[str] = []
+    room = limits.characters
+    number, is_cut, next_line = 0, False, 0
+    with _open(place, names) as descriptor:
+        budget = _Budget(limits)
+        pieces = TextPieces(budget.blocks(descriptor))
+        try:
+            for number, part, is_end in lines(pieces, _LONGEST_LINE_PART):
+                if number < start_line:
+                    continue
+                if number >= start_line + max_lines or room <= 0:
+                    next_line = number
+                    break
+                kept.append(part[:room] + ("\n" if is_end else ""))
+                is_cut = len(part) > room
+                room -= len(kept[-1])
+                if is_cut:
+                    next_line = number + 1
+                    break
+        except BinaryContentError:
+            raise _binary(path) from None
+        except OSError:
+            raise ToolFailure(
+                f"'{path}' cannot be read at the moment.", code=ErrorCode.UPSTREAM, retryable=True
+            ) from None
+    if number < start_line and (number or start_line > 1):
+        raise _beyond(path, number, budget)
+    end_line = next_line - 1 if next_line else number
+    found = Text(
+        path=path,
+        encoding=pieces.encoding,
+        start_line=start_line,
+        end_line=end_line,
+        text="".join(kept).removesuffix("\n"),
+    )
+    if next_line:
+        found["next_line"] = next_line
+    notes = [
+        f"Line {end_line} is longer than one answer and was cut." if is_cut else "",
+        f"More follows: read on with start_line={next_line}." if next_line else "",
+        "The file is too large to be read further." if budget.is_spent and not next_line else "",
+        "Bytes that fit no character are shown as \ufffd." if pieces.has_unreadable_bytes else "",
+    ]
+    if any(notes):
+        found["note"] = " ".join(filter(None, notes))
+    return found
+
+
+def _binary(path: str) -> ToolFailure:
+    return ToolFailure(
+        f"'{path}' is not text in a known encoding.",
+        code=ErrorCode.INVALID_ARGUMENT,
+        hint="Only text files can be read.",
+    )
+
+
+def _beyond(path: str, last: int, budget: _Budget) -> ToolFailure:
+    if budget.is_spent:
+        return ToolFailure(
+            f"The line lies too far in '{path}' to be reached.",
+            code=ErrorCode.RESULT_TOO_LARGE,
+            hint=f"Lines up to about {last:,} can be read.",
+        )
+    return ToolFailure(f"'{path}' has only {last:,} lines.", code=ErrorCode.INVALID_ARGUMENT, retryable=True)
+
+
+def _search(place: Root, top: tuple[str, ...], text: str, pattern: str, limits: FileLimits) -> Found:
+    wanted = _folded(text)
+    budget = _Budget(limits)
+    hits: list[Hit] = []
+    searched = 0
+    for names, _ in _below(place, top, budget):
+        if pattern and not _matches(names, pattern):
+            continue
+        try:
+            with _open(place, names) as descriptor:
+                searched += 1
+                for number, part, _ in lines(TextPieces(budget.blocks(descriptor)), _LONGEST_LINE_PART):
+                    at = _folded(part).find(wanted)
+                    if at >= 0:
+                        hits.append(Hit(path="/".join(names), line=number, text=_excerpt(part, at)))
+                    if len(hits) > limits.hits:
+                        break
+        except (
+            BinaryContentError,
+            ToolFailure,
+            OSError,
+        ):  # not a text, gone, or not to be read: the others still count
+            continue
+        if len(hits) > limits.hits or budget.is_spent:
+            break
+    found = Found(
+        hits=hits[: limits.hits],
+        files_searched=searched,
+        truncated=budget.is_spent or len(hits) > limits.hits,
+    )
+    if found["truncated"]:
+        found["note"] = (
+            "The search stopped before the end. Use a longer text, a pattern such as '*.txt', or a folder's path."
+        )
+    elif not hits:
+        found["note"] = f"No text file of {searched} holds it. Try a shorter or another word."
+    return found
+
+
+def _folded(text: str) -> str:
+    """Without case, and with full-width letters and digits as plain ones."""
+    return text.casefold() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+
+
+def _excerpt(line: str, at: int) -> str:
+    """The part of a line around a place."""
+    if len(line) <= _EXCERPT_CHARACTERS:
+        return line.strip()
+    start = max(0, min(at - _EXCERPT_CHARACTERS // 3, len(line) - _EXCERPT_CHARACTERS))
+    end = start + _EXCERPT_CHARACTERS
+    return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"
