@@ -55,9 +55,9 @@ def bind(
         if tool is None:
             return unknown_tool(call.name, tools, settings.language)
     arguments: Any = call.arguments
-    if type(arguments) is dict and not positional and not fixes and tool_shape(tool).fits(arguments):
-        if is_shallow(arguments):
-            return BoundCall(call=call, tool=tool)
+    is_right = type(arguments) is dict and not positional and not fixes and tool_shape(tool).fits(arguments)
+    if is_right and is_shallow(arguments):
+        return BoundCall(call=call, tool=tool)
     outcome, taken = bind_arguments(arguments, tool, settings=settings, positional=positional)
     if isinstance(outcome, ToolError):
         return outcome
@@ -79,9 +79,7 @@ def bind_arguments(
         the arguments or an error, and the liberties that were taken.
     """
     shape = tool_shape(tool)
-    walk = Walk(
-        settings=settings, coerce=coerce, changes_things=tool.rules.effect != "reads", aliases=tool.aliases
-    )
+    walk = Walk(settings=settings, coerce=coerce, changes_things=tool.rules.effect != "reads")
     outcome = _members(arguments, tool, shape, walk, positional)
     if type(outcome) is Refused:
         return invalid_arguments(outcome.faults, tool, settings.language), ()

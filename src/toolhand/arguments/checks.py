@@ -20,21 +20,10 @@ SURROGATES: Final = re.compile("[\ud800-\udfff]")
 MAX_DEPTH: Final = 64
 """Arguments nested deeper than this are refused: no tool asks for them, and a model that writes them has lost its way."""
 
-SENTINELS: Final = frozenset(
-    (
-        "unknown",
-        "null",
-        "undefined",
-        "n/a",
-        "none",
-        "nil",
-        "nan",
-        "not provided",
-        "not specified",
-        "unspecified",
-    )
-    + ("<unknown>", "<null>", "<none>", "无", "未知", "未提供", "未指定", "没有", "不详", "暂无")
-)
+SENTINELS: Final = frozenset([
+    "unknown", "null", "undefined", "n/a", "none", "nil", "nan", "not provided", "not specified",
+    "unspecified", "<unknown>", "<null>", "<none>", "无", "未知", "未提供", "未指定", "没有", "不详", "暂无",
+])  # fmt: skip
 """What models write into a parameter that they have nothing for."""
 
 _LONGEST_SENTINEL: Final = max(map(len, SENTINELS)) + 4
@@ -48,7 +37,10 @@ _JSON_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "array": (list,),
     "object": (dict,),
 }
-_ANY: Final = (str, int, float, bool, type(None), list, dict)
+_ANY: Final[tuple[type, ...]] = (str, int, float, bool, type(None), list, dict)
+_NAMES: Final[Mapping[type, str]] = dict(
+    zip(_ANY, ("string", "number", "number", "boolean", "null", "array", "object"), strict=True)
+)
 
 
 def is_sentinel(text: str) -> bool:
@@ -194,11 +186,17 @@ def finish(shape: Shape) -> None:
     whole = _whole_tests(shape)
     if not whole and all(not tests for tests in by_type.values()):
         shape.fits = lambda value: type(value) in by_type
-    elif not whole and len(by_type) == 1 and all(len(tests) == 1 for tests in by_type.values()):
-        ((only, (test,)),) = by_type.items()
-        shape.fits = lambda value: type(value) is only and test(value)
+    elif not whole and len(by_type) == 1:
+        shape.fits = _of_one_type(*next(iter(by_type.items())))
     else:
         shape.fits = _joined(by_type, whole)
+
+
+def _of_one_type(only: type, tests: tuple[Predicate, ...]) -> Predicate:
+    if len(tests) == 1:
+        (test,) = tests
+        return lambda value: type(value) is only and test(value)
+    return lambda value: type(value) is only and all(test(value) for test in tests)
 
 
 def _joined(by_type: Mapping[type, tuple[Predicate, ...]], whole: tuple[Predicate, ...]) -> Predicate:
@@ -212,14 +210,14 @@ def _joined(by_type: Mapping[type, tuple[Predicate, ...]], whole: tuple[Predicat
 
 
 def _tests_by_type(shape: Shape) -> dict[type, tuple[Predicate, ...]]:
-    types = (
-        [kind for name in shape.types for kind in _JSON_TYPES.get(name, ())] if shape.types else list(_ANY)
-    )
+    types: list[type] = list(_ANY)
+    if shape.types:
+        types = [kind for name in shape.types for kind in _JSON_TYPES.get(name, ())]
     found: dict[type, tuple[Predicate, ...]] = {}
     is_union = bool(shape.branches) or shape.options is not None
     for kind in types:
         tests: list[Predicate] = []
-        name = "number" if kind in (int, float) else type_name(kind()) if kind is not type(None) else "null"
+        name = _NAMES[kind]
         if kind is str and not is_union:
             tests.append(_is_encodable)
         elif kind is float:
@@ -246,7 +244,7 @@ def _whole_tests(shape: Shape) -> tuple[Predicate, ...]:
 
 
 def _fits_later(shape: Shape) -> Predicate:
-    return lambda value: shape.fits(value)  # its own predicate may not be there yet
+    return lambda value: shape.fits(value)  # noqa: PLW0108 - its own predicate may not be there yet
 
 
 def _is_encodable(value: Any) -> bool:

@@ -151,7 +151,7 @@ def _of_kind(kind: str, shape: Shape, depth: int) -> list[Any]:
         every = (
             {name: example(part, depth + 1) for name, part in shape.properties.items()} if depth < 2 else {}
         )
-        return [required if required else every, {}]
+        return [required or every, {}]
     return []
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from toolhand.arguments.problems import example_words, fields_words, unknown_tool_words
 from toolhand.arguments.words import joined, sentence
-from toolhand.core.language import Language
 from toolhand.core.errors import ErrorCode, ToolError
+from toolhand.core.language import Language
 from toolhand.core.tools import Tool
 
 

@@ -44,32 +44,11 @@ _SYNONYMS: Final[tuple[frozenset[str], ...]] = tuple(
 )
 """Words that different tools use for the same parameter."""
 
-COMMENTARY: Final = frozenset(
-    (
-        "comment",
-        "comments",
-        "reason",
-        "reasoning",
-        "thought",
-        "thoughts",
-        "thinking",
-        "explanation",
-        "note",
-        "notes",
-    )
-    + (
-        "description",
-        "summary",
-        "rationale",
-        "justification",
-        "purpose",
-        "intent",
-        "type",
-        "status",
-        "confidence",
-    )
-    + ("说明", "备注", "原因", "理由", "思考", "解释", "描述", "注释")
-)
+COMMENTARY: Final = frozenset([
+    "comment", "comments", "reason", "reasoning", "thought", "thoughts", "thinking", "explanation", "note",
+    "notes", "description", "summary", "rationale", "justification", "purpose", "intent", "type", "status",
+    "confidence", "说明", "备注", "原因", "理由", "思考", "解释", "描述", "注释",
+])  # fmt: skip
 """Keys under which models talk about the call: never taken for a parameter that was not sent."""
 
 _TOKENS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")

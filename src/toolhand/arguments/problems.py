@@ -11,8 +11,8 @@ from toolhand.arguments.names import MOST_NAMED, close_names, named
 from toolhand.arguments.plans import tool_shape
 from toolhand.arguments.secrets import keeps_secret, told
 from toolhand.arguments.words import joined, note, sentence
-from toolhand.core.language import Language
 from toolhand.core.errors import ErrorCode, ToolError
+from toolhand.core.language import Language
 from toolhand.core.tools import Tool
 from toolhand.tools.collection import ToolCollection
 

@@ -30,6 +30,7 @@ class Shape:
         properties: the members of an object by name.
         required: those that must be sent.
         extra: what further members must look like; None where none are declared, so a policy decides.
+        is_open: whether further members are expressly allowed.
         items: what the items of an array look like.
         prefix: what its first items look like.
         branches: the alternatives of a union.
@@ -43,6 +44,7 @@ class Shape:
         "branches",
         "extra",
         "fits",
+        "is_open",
         "items",
         "name",
         "never",
@@ -69,6 +71,7 @@ class Shape:
         self.branches: tuple[Shape, ...] = ()
         self.also: tuple[Shape, ...] = ()
         self.never = False
+        self.is_open = False
         self.fits: Predicate = bool
 
     def __repr__(self) -> str:
@@ -142,6 +145,7 @@ class Compiler:
             shape.properties = {str(key): self.shape(part, str(key)) for key, part in properties.items()}
         shape.required = tuple(key for key in raw.get("required") or () if isinstance(key, str))
         extra = raw.get("additionalProperties")
+        shape.is_open = extra is not None and extra is not False
         if extra is None and not (is_root and "properties" in raw and not raw.get("patternProperties")):
             extra = True
         if extra is not None and extra is not False:
@@ -198,12 +202,10 @@ def _add(merged: dict[str, Any], part: Mapping[str, Any]) -> None:
         elif key == "properties" and isinstance(old, Mapping) and isinstance(value, Mapping):
             shared = {name: {"allOf": [old[name], value[name]]} for name in value if name in old}
             merged[key] = {**old, **value, **shared}
-        elif key == "required":
-            merged[key] = list(dict.fromkeys([*old, *value]))
-        elif key == "x-also":
-            merged[key] = [*old, *value]
+        elif key in ("required", "x-also"):
+            merged[key] = [*(old or ()), *(entry for entry in value or () if entry not in (old or ()))]
         elif key == "enum":
-            merged[key] = [option for option in old if option in value]
+            merged[key] = [option for option in old or () if option in value]
         elif key == "type":
             merged[key] = _both_types(old, value)
         elif key.startswith(("minimum", "minL", "minI", "minP", "exclusiveMin")):

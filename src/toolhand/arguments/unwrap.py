@@ -12,10 +12,10 @@ from toolhand.arguments.keys import fold, spellings
 from toolhand.arguments.shape import Shape
 from toolhand.tools.collection import folded
 
-WRAPPERS: Final = frozenset(
-    ("arguments", "args", "parameters", "params", "input", "inputs", "kwargs", "actioninput", "toolinput")
-    + ("functionarguments", "toolarguments", "toolargs", "properties", "参数", "输入")
-)
+WRAPPERS: Final = frozenset([
+    "arguments", "args", "parameters", "params", "input", "inputs", "kwargs", "actioninput", "toolinput",
+    "functionarguments", "toolarguments", "toolargs", "properties", "参数", "输入",
+])  # fmt: skip
 _NAME_KEYS: Final = frozenset(("name", "tool", "toolname", "function", "functionname", "action"))
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from toolhand.arguments.coerce.jsontext import NOT_JSON, read_json
 from toolhand.arguments.coerce.walk import Walk, refuse
-from toolhand.arguments.faults import Refused, Trouble
+from toolhand.arguments.faults import Fault, Refused, Trouble
 from toolhand.arguments.paths import item
 from toolhand.arguments.shape import Shape
 
@@ -36,7 +36,7 @@ def coerce_array(sent: Any, shape: Shape, path: str, walk: Walk) -> Any:
 
 def _items(values: list[Any], shape: Shape, path: str, walk: Walk) -> Any:
     found: list[Any] = []
-    faults = []
+    faults: list[Fault] = []
     for index, value in enumerate(values):
         part = shape.prefix[index] if index < len(shape.prefix) else shape.items
         place = item(path, index)

@@ -15,6 +15,7 @@ _DIGITS: Final = {
     "两": 2,
     "兩": 2,
 }
+_TWOS: Final = "两兩"
 _ZEROS: Final = "零〇○"
 _SMALL: Final = {"十": 10, "拾": 10, "百": 100, "佰": 100, "千": 1000, "仟": 1000}
 _LARGE: Final = (("亿億", 10**8), ("万萬", 10**4))
@@ -148,7 +149,7 @@ def _section(text: str, *, is_multiplier: bool) -> Fraction | None:
             or not total
             or number >= 10
             or number.denominator != 1
-            or token in "两兩"
+            or token in _TWOS
             or not number
         ):
             return None

@@ -79,11 +79,11 @@ def _date(text: str, now: datetime | None) -> tuple[str | Unclear | None, tuple[
     day = read_day(text, today)
     if day is not None:
         return (day if isinstance(day, Unclear) else day.isoformat()), (_kind(text),)
-    for day, moment in _splits(text, today):
-        if isinstance(day, Unclear):
-            return day, ()
-        if isinstance(day, date) and isinstance(moment, time):
-            return day.isoformat(), (_kind(text), "time_dropped")
+    for part, moment in _splits(text, today):
+        if isinstance(part, Unclear):
+            return part, ()
+        if isinstance(part, date) and isinstance(moment, time):
+            return part.isoformat(), (_kind(text), "time_dropped")
     return None, ()
 
 
@@ -157,9 +157,9 @@ def _splits(text: str, today: date | None) -> Iterator[tuple[Any, Any]]:
             clock = read_time(second) if second else None
             if clock is None:
                 continue
-            day = read_day(first, today)
-            if day is not None:
-                yield day, clock
+            found = read_day(first, today)
+            if found is not None:
+                yield found, clock
 
 
 def _from_now(text: str, now: datetime | None) -> datetime | Unclear | None:

@@ -36,7 +36,8 @@ _MONTH: Final = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _WEEKDAY: Final = "|".join([*_ENGLISH_DAYS, "mon", "tues?", "wed", "thurs?", "thu", "fri", "sat", "sun"])
 _COUNT: Final = rf"{NUMERAL}|\d{{1,4}}|[a-z]+(?:-[a-z]+)?"
 _LUNAR: Final = re.compile(
-    "农历|阴历|旧历|初[一二三四五六七八九十]|正月|腊月|冬月|闰月|春节|除夕|大年|元宵|清明|端午|中秋|重阳|七夕|腊八|小年|lunar|chinese new year"
+    "农历|阴历|旧历|初[一二三四五六七八九十]|正月|腊月|冬月|闰月|春节|除夕|大年|元宵|清明|端午|中秋|重阳|七夕|腊八|小年|"
+    "lunar|chinese new year"
 )
 _ENGLISH_NUMBERS: Final = {
     "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,

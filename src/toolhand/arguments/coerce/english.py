@@ -7,16 +7,10 @@ from fractions import Fraction
 from typing import Final
 
 _ONES: Final = {
-    word: value
-    for value, word in enumerate(
-        (
-            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
-        )
-        .replace("  ", " ")
-        .split()
-        + ["seventeen", "eighteen", "nineteen"]
-    )
-}
+    "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+    "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16,
+    "seventeen": 17, "eighteen": 18, "nineteen": 19,
+}  # fmt: skip
 _TENS: Final = {
     word: 10 * value
     for value, word in enumerate(
@@ -52,7 +46,7 @@ def read_english(text: str) -> Fraction | None:
 
 
 def _unsigned(words: list[str]) -> Fraction | None:
-    if words == ["half"] or words == ["a", "half"] or words == ["one", "half"]:
+    if words in (["half"], ["a", "half"], ["one", "half"]):
         return Fraction(1, 2)
     if words[:2] in (["half", "a"], ["half", "an"]) and len(words) == 3:
         unit = _SCALES.get(words[2]) or {"dozen": 12, "hundred": 100}.get(words[2])
@@ -73,7 +67,7 @@ def _unsigned(words: list[str]) -> Fraction | None:
 
 
 def _with_part(words: list[str]) -> Fraction | None:
-    """ "two and a half", "two thirds", "a quarter"."""
+    """Such as "two and a half", "two thirds", "a quarter"."""
     part = Fraction(1, _PARTS[words[-1]])
     before = words[:-1]
     if before in (["a"], ["one"]):

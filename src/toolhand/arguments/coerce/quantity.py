@@ -22,7 +22,8 @@ from toolhand.arguments.shape import Shape
 
 _LONGEST: Final = 100
 _RATIO: Final = re.compile(
-    r"ratio|fraction|probability|share|proportion|比例|概率|占比|between 0 and 1\b|\b0\s*[-–~到至]\s*1(?![\d.])|0\.0\s*[-–~到至]\s*1",
+    r"ratio|fraction|probability|share|proportion|比例|概率|占比|"
+    r"between 0 and 1\b|\b0\s*[-–~到至]\s*1(?![\d.])|0\.0\s*[-–~到至]\s*1",
     re.IGNORECASE,
 )
 
@@ -94,7 +95,8 @@ def _percent(text: str) -> Fraction | None:
     for sign in ("%", "percent", "per cent", "pct"):
         if text.lower().endswith(sign):
             return read_number(text[: -len(sign)].strip())
-    return read_number(text[:-1]) * 10 if text.endswith("成") and read_number(text[:-1]) else None
+    tenths = read_number(text[:-1]) if text.endswith("成") else None
+    return None if tenths is None else tenths * 10
 
 
 def _as_declared(percent: Fraction, shape: Shape, *, whole: bool) -> Quantity | NoQuantity:

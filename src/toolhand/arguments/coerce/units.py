@@ -105,67 +105,12 @@ PLACELESS: Final = "pieces"
 """The dimension of counting words, which can be left out whatever is counted."""
 
 # In names, letters that are more often something else (`min_price`, `size_m`, `x`, `t`) do not name a unit.
-_NOT_IN_NAMES: Final = frozenset(
-    (
-        "min",
-        "m",
-        "t",
-        "l",
-        "d",
-        "g",
-        "f",
-        "mi",
-        "c",
-        "s",
-        "h",
-        "in",
-        "两",
-        "分",
-        "里",
-        "平",
-        "把",
-        "条",
-        "行",
-        "本",
-        "次",
-    )
-    + (
-        "页",
-        "人",
-        "位",
-        "名",
-        "times",
-        "pieces",
-        "piece",
-        "token",
-        "tokens",
-        "day",
-        "month",
-        "year",
-        "degree",
-        "degrees",
-        "年",
-    )
-    + (
-        "月",
-        "日",
-        "周",
-        "星期",
-        "second",
-        "dollar",
-        "block",
-        "foot",
-        "week",
-        "minute",
-        "hour",
-        "支",
-        "只",
-        "份",
-        "个",
-        "台",
-        "张",
-    )
-)
+_NOT_IN_NAMES: Final = frozenset([
+    "min", "m", "t", "l", "d", "g", "f", "mi", "c", "s", "h", "in", "两", "分", "里", "平", "把", "条", "行", "本",
+    "次", "页", "人", "位", "名", "times", "pieces", "piece", "token", "tokens", "day", "month", "year", "degree",
+    "degrees", "年", "月", "日", "周", "星期", "second", "dollar", "block", "foot", "week", "minute", "hour", "支",
+    "只", "份", "个", "台", "张",
+])  # fmt: skip
 _LETTERS_AT_END: Final = {"s": "s", "h": "h", "c": "°c", "f": "°f", "g": "g", "l": "l"}
 _TOKENS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+|[%°℃]")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -37,14 +36,12 @@ class Walk:
         settings: what the caller decided.
         coerce: reads a value by its shape, for the coercers of what has parts.
         changes_things: whether the tool writes or destroys, so that fewer liberties are taken.
-        aliases: further names of the tool's parameters, alias → name.
         fixes: the liberties taken so far.
     """
 
     settings: BindSettings
     coerce: Coercer
     changes_things: bool = False
-    aliases: Mapping[str, str] = field(default_factory=dict)
     fixes: list[Fix] = field(default_factory=list)
 
     def note(self, kind: str, path: str, before: Any, after: Any) -> None:
