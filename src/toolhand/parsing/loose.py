@@ -146,7 +146,7 @@ def read_value(text: str, start: int = 0, *, stops: re.Pattern[str] | None = Non
             pass
         else:
             return Loose(_clean(text, begin, end, value), end)
-    return _Reading(text, begin, stops).run()
+    return Reading(text, begin, stops).run()
 
 
 def _clean(text: str, start: int, end: int, value: Any) -> Any:
@@ -164,7 +164,7 @@ def _without_surrogates(value: Any) -> Any:
 
 
 @dataclass(slots=True)
-class _Reading:
+class Reading:
     """One tolerant reading: a recursive descent with its position and its ledger."""
 
     text: str

@@ -1,0 +1,74 @@
+"""`parse` and `reader`: a model's text in, a `Reply` out. Usable alone, without an agent."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+from toolhand.arguments.settings import DEFAULT, BindSettings
+from toolhand.core.errors import SettingsError
+from toolhand.core.messages import FinishReason, Reply
+from toolhand.protocols import Reader
+from toolhand.protocols.reading.settle import Settler
+from toolhand.protocols.reading.stream import TextReader
+from toolhand.tools.collect import collect
+from toolhand.tools.collection import ToolCollection
+
+PROTOCOLS = ("auto", "native", "json", "react", "template", "plan")
+
+
+def fresh_id() -> str:
+    """An id for a call, unique for all practical purposes."""
+    return "call_" + secrets.token_hex(8)
+
+
+def parse(
+    text: str,
+    tools: Any,
+    protocol: str = "auto",
+    *,
+    finish_reason: FinishReason = "stop",
+    new_id: Callable[[], str] = fresh_id,
+    settings: BindSettings = DEFAULT,
+) -> Reply:
+    """Reads a model's whole text.
+
+    Args:
+        text: what the model wrote.
+        tools: a toolset, or a list of tools, functions or OpenAI schemas.
+        protocol: how the model was asked to write calls down. Every spelling is read under each of them.
+        finish_reason: why the model stopped; "length" makes an unfinished call `truncated`.
+        new_id: gives the calls' ids.
+        settings: how calls are bound.
+
+    Returns:
+        the calls that can run, what is left to say, and what the model must mend.
+
+    Raises:
+        SettingsError: when there is no such protocol.
+    """
+    _check(protocol)
+    found = tools if type(tools) is ToolCollection else collect(tools)
+    return Settler(found, new_id, settings).reply(text, finish_reason)
+
+
+def reader(
+    tools: Any,
+    protocol: str = "auto",
+    *,
+    new_id: Callable[[], str] = fresh_id,
+    settings: BindSettings = DEFAULT,
+) -> Reader:
+    """A reader for one reply that streams in; arguments as for `parse`.
+
+    Raises:
+        SettingsError: when there is no such protocol.
+    """
+    _check(protocol)
+    return TextReader(collect(tools), new_id, settings)
+
+
+def _check(protocol: str) -> None:
+    if protocol not in PROTOCOLS:
+        raise SettingsError(f"there is no protocol '{protocol}'; there is: {', '.join(PROTOCOLS)}")

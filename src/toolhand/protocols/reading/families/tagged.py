@@ -1,0 +1,40 @@
+"""Calls behind a tag or a special token, of whatever vendor: Hermes and Qwen, Mistral, Llama, DeepSeek and DSML, GLM, Kimi,
+Granite, InternLM, MiniMax, Step, Seed, Cohere, Jamba, Gemma, LFM, function-calls XML, and what models make up.
+"""
+
+from __future__ import annotations
+
+import re
+
+from toolhand.protocols.reading.asked import Candidate
+from toolhand.protocols.reading.body import read_body
+from toolhand.protocols.reading.family import Family
+from toolhand.protocols.reading.markers import marker_at
+from toolhand.protocols.reading.scan import Scan
+
+
+def read(scan: Scan, match: re.Match[str]) -> Candidate | None:
+    """Reads on from an opening marker, or from a function or element that names a tool."""
+    start = match.start()
+    found = marker_at(scan.text, start)
+    if found is None:
+        return None
+    marker, end = found
+    if marker.kind == "element" and scan.tools.lookup(marker.name) is None:
+        return None
+    if marker.kind not in ("open", "function", "element"):
+        return None
+    body = read_body(scan, start)
+    if not body.is_readable:
+        body.end = max(body.end, end)
+    candidate = Candidate(start, max(body.end, end), "marked", body.asked, body.answer)
+    candidate.is_weak = marker.kind == "element" or (
+        not marker.is_token and marker.tag in ("tool", "tools", "action", "function", "call")
+    )
+    if not body.is_readable and candidate.is_weak:
+        return None
+    candidate.is_closed = body.is_closed
+    return candidate
+
+
+FAMILY = Family(name="tagged", first="<[", opening=re.compile(r"<[|｜/]?\w|\[[A-Z]"), read=read, rank=20)

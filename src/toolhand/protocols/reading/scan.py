@@ -1,0 +1,245 @@
+"""One walk over the text, from left to right: thinking, fences, markers, and the families' candidates.
+
+What a family has read is passed over whole, so that a marker, a fence or a thinking tag inside a value is data.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from toolhand.core import plugins
+from toolhand.parsing.loose import Loose, LooseError, read_value
+from toolhand.protocols.reading.asked import STOPS, Candidate, Fence, Scanned
+from toolhand.protocols.reading.envelopes import Envelopes, syntax_problem
+from toolhand.protocols.reading.family import Family
+from toolhand.protocols.reading.markers import TAG, Marker, marker_at
+from toolhand.tools.collection import ToolCollection
+
+GROUP = "protocols.reading.families"
+
+FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*([\w+.#\-]*)[^\n`]*(?:\n|$)")
+_FENCE_END = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*(?:\n|$)")
+_MAY_ASK = re.compile(r"[<{\[(｛［【（✿`]|[:：]|>>>")
+# Where an attempt to read a value costs more than it can bring: so many failures are no accident of spelling.
+_MAX_FAILURES = 400
+
+THINK_TAGS = re.compile(r"<[^<>\n]{1,40}>|\[/?[A-Z ]{5,24}\]|[◁][^◁▷\n]{1,20}[▷]")
+
+
+@cache
+def families() -> tuple[Family, ...]:
+    """Every family, in the order in which they are asked."""
+    found = [plugins.load(GROUP, name).FAMILY for name in plugins.names(GROUP)]
+    return tuple(sorted(found, key=lambda family: family.rank))
+
+
+@cache
+def _table() -> tuple[re.Pattern[str], dict[str, tuple[Family, ...]]]:
+    """The characters at which something may begin, and who begins there."""
+    by_first: dict[str, list[Family]] = {}
+    for family in families():
+        for char in family.first:
+            by_first.setdefault(char, []).append(family)
+    plain = "".join(sorted(char for char in by_first if char != "\n"))
+    point = re.compile(rf"\n(?=[^\n])|[{re.escape(plain)}]")
+    return point, {char: tuple(found) for char, found in by_first.items()}
+
+
+class Scan:
+    """The walk over one text.
+
+    Args:
+        text: what the model wrote.
+        tools: what it may call.
+    """
+
+    def __init__(self, text: str, tools: ToolCollection) -> None:
+        self.text = text
+        self.tools = tools
+        self.envelopes = Envelopes(tools)
+        self.found = Scanned()
+        self.failures = 0
+        self.failed: LooseError | None = None
+        self.failed_at = -1
+        self.start = 0
+        self.open_fence: Fence | None = None
+        self._work = 0
+
+    # ------------------------------------------------------------------ for the families
+    def value_at(self, position: int) -> Loose | None:
+        """The value that begins there, or None. Gives up where a text fails to be a value too often."""
+        if self.failures > _MAX_FAILURES or self._work > 16 * len(self.text) + 4096:
+            return None
+        try:
+            loose = read_value(self.text, position, stops=STOPS)
+        except LooseError as problem:
+            self.failures += 1
+            self.failed, self.failed_at = problem, position
+            self._work += problem.position - position
+            return None
+        if not loose.is_complete:
+            self._work += loose.end - position
+        return loose
+
+    def failure_words(self, start: int) -> str:
+        """What was wrong with the value that began at `start`, in words that name the place."""
+        return syntax_problem(self.failed, self.text[start:], start) if self.failed is not None else ""
+
+    def is_quoted(self, position: int) -> bool:
+        """Whether what begins there stands in backticks or directly behind a quotation mark."""
+        return position > 0 and self.text[position - 1] in "`\"'“‘「『《"
+
+    # ------------------------------------------------------------------ the walk
+    def run(self) -> Scanned:
+        """Walks over the whole text."""
+        text = self.text
+        if not _MAY_ASK.search(text):
+            return self.found
+        point, table = _table()
+        pos = self._line(0, table)
+        while True:
+            match = point.search(text, pos)
+            if match is None:
+                break
+            start = match.start()
+            char = text[start]
+            if char == "\n":
+                pos = self._line(start + 1, table)
+            else:
+                pos = self._at(start, char, table)
+        self._finish_fences()
+        return self.found
+
+    def _line(self, start: int, table: dict[str, tuple[Family, ...]]) -> int:
+        """Looks at the beginning of a line; gives where to go on."""
+        text = self.text
+        if "`" in text[start : start + 12] or "~~~" in text[start : start + 12]:
+            fence = FENCE.match(text, start)
+            if fence:
+                return self._fence(fence)
+        for family in table.get("\n", ()):
+            match = family.opening.match(text, start)
+            if match and (candidate := family.read(self, match)):
+                return self._take(candidate, family)
+        return start
+
+    def _at(self, start: int, char: str, table: dict[str, tuple[Family, ...]]) -> int:
+        text = self.text
+        if char == "<" or char == "[":
+            found = marker_at(text, start)
+            if found:
+                marker, end = found
+                if marker.kind in ("think", "think_end") and not self.tools.get(marker.tag or ""):
+                    return self._thinking(start, end, marker)
+                if marker.kind == "result" and self.found.candidates and not self.is_quoted(start):
+                    return self._drop_rest(self.found.candidates[-1])
+                if marker.kind == "noise":
+                    self.found.noise.append((start, end))
+        for family in table[char]:
+            match = family.opening.match(text, start)
+            if match and (candidate := family.read(self, match)):
+                return self._take(candidate, family)
+        return start + 1
+
+    def _take(self, candidate: Candidate, family: Family) -> int:
+        candidate.family = family.name
+        if candidate.asked or candidate.answer is not None or candidate.introduction != "bare":
+            if self.open_fence is not None:
+                candidate.fence = len(self.found.fences) - 1
+            self.found.candidates.append(candidate)
+        if candidate.drops_rest:
+            return self._drop_rest(candidate)
+        # A line break that ends a candidate also begins the next line.
+        end = max(candidate.end, candidate.start + 1)
+        return end - 1 if self.text[end - 1] == "\n" else end
+
+    def _drop_rest(self, candidate: Candidate) -> int:
+        """What follows was made up, to the end of the text or of the fence that the candidate stands in."""
+        stop = len(self.text)
+        if self.open_fence is not None:
+            close = self.text.find("\n" + self.open_fence.mark, candidate.end)
+            stop = close if close >= 0 else stop
+        candidate.rest_end = stop
+        return stop
+
+    # ------------------------------------------------------------------ fences
+    def _fence(self, match: re.Match[str]) -> int:
+        opened = self.open_fence
+        if opened is not None:
+            if match[1].startswith(opened.mark) and not match[2]:
+                self._close(match.start(), match.end(), is_closed=True)
+                return max(match.end() - 1, match.start() + 1)
+            return match.end(1)
+        self.open_fence = Fence(match.start(), match.end(), match[2].lower(), match[1])
+        self.found.fences.append(self.open_fence)
+        return max(match.end() - 1, match.start() + 1)
+
+    def _close(self, inside_end: int, end: int, *, is_closed: bool) -> None:
+        fence = self.open_fence
+        if fence is not None:
+            fence.inside_end, fence.end, fence.is_closed = max(inside_end, fence.inside), end, is_closed
+            self.open_fence = None
+
+    def _finish_fences(self) -> None:
+        if self.open_fence is not None:
+            self._close(len(self.text), len(self.text), is_closed=False)
+
+    # ------------------------------------------------------------------ thinking
+    def _thinking(self, start: int, end: int, marker: Marker) -> int:
+        text = self.text
+        is_mentioned = self.is_quoted(start) or (self.open_fence is not None and not marker.is_token)
+        if marker.kind == "think_end":
+            if is_mentioned:
+                return end
+            self.found.thoughts.append((self.start, end))
+            self._forget_before(end)
+            return end
+        close = self._thinking_end(end)
+        if close < 0:
+            before = text[self.start : start].rstrip(" \t")
+            if is_mentioned or (before and before[-1] not in "\n>。！？.!?…~" and not marker.is_token):
+                return end  # the word "<think>" in a sentence
+            close = len(text)
+        elif is_mentioned:
+            return close
+        self.found.thoughts.append((start, close))
+        return close
+
+    def _thinking_end(self, position: int) -> int:
+        """Where a thinking block that was opened before `position` is closed, blocks inside it counted; or -1."""
+        depth = 1
+        for match in THINK_TAGS.finditer(self.text, position):
+            found = marker_at(self.text, match.start()) if match[0][0] in "<[" else None
+            if found is None:
+                continue
+            marker, end = found
+            if marker.kind == "think":
+                depth += 1
+            elif marker.kind == "think_end":
+                depth -= 1
+                if depth == 0:
+                    return end
+        return self._last_thinking_end(position) if depth > 1 else -1
+
+    def _last_thinking_end(self, position: int) -> int:
+        """The last closing tag, where openings and closings do not match."""
+        last = -1
+        for match in THINK_TAGS.finditer(self.text, position):
+            found = marker_at(self.text, match.start()) if match[0][0] in "<[" else None
+            if found is not None and found[0].kind == "think_end":
+                last = found[1]
+        return last
+
+    def _forget_before(self, end: int) -> None:
+        """A lone closing tag: everything before it was thinking."""
+        self.found.candidates.clear()
+        self.found.fences.clear()
+        self.found.noise.clear()
+        self.open_fence = None
+        self.start = end
+
+
+def tag_at(text: str, position: int) -> re.Match[str] | None:
+    """The tag at a position, whatever it says."""
+    return TAG.match(text, position)

@@ -1,0 +1,364 @@
+"""From what was scanned to the `Reply`: judged, bound, with an id for each call and a sentence for each problem."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from toolhand.arguments.bind import bind
+from toolhand.arguments.settings import DEFAULT, BindSettings
+from toolhand.core.errors import ErrorCode, ToolError
+from toolhand.core.messages import FinishReason, Reply, ToolCall
+from toolhand.parsing.costs import fix
+from toolhand.protocols.reading.asked import Asked, Candidate, Scanned
+from toolhand.protocols.reading.judge import Setting, judge, sole_contents
+from toolhand.protocols.reading.markers import marker_at
+from toolhand.protocols.reading.program import Plan, Step
+from toolhand.protocols.reading.scan import Scan
+from toolhand.tools.collection import ToolCollection
+
+_EDGE = " \t\r\n\ufeff\u200b\u00a0"
+_VARIABLE = re.compile(r"\$[^\W\d]\w*(?:\.\w+|\[[^\]]*\])*$")
+_FRAGMENT = re.compile(
+    r"(?:<[|｜]?/?(?:[\w\-]*:)?(?:tool|func|invo|tool[_▁]?call\w*|function\w*|call|action|think)[\w▁ =\"'\-]{0,40}[|｜]?|\[TOOL\w*[:：]?[^\]\n]{0,40})$",
+    re.IGNORECASE,
+)
+_TAIL_FENCE = re.compile(r"\n?[ \t]*`{1,2}[ \t]*$")
+
+
+@dataclass(slots=True)
+class Settled:
+    """What comes out of one reading, gathered up.
+
+    Args:
+        calls: those that can run.
+        broken: those that cannot, with their problem.
+        problems: everything that a model must mend.
+        steps: the lines of a plan.
+        has_variables: whether a step needs another's result or has a condition.
+    """
+
+    calls: list[ToolCall] = field(default_factory=list)
+    broken: list[ToolCall] = field(default_factory=list)
+    problems: list[ToolError] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    has_variables: bool = False
+
+    def fail(self, call: ToolCall, problem: ToolError) -> None:
+        """Notes a call that cannot run."""
+        self.problems.append(problem)
+        if call.name:
+            self.broken.append(replace(call, problem=problem))
+
+
+class Settler:
+    """Makes replies for one collection of tools.
+
+    Args:
+        tools: what may be called.
+        new_id: gives an id that no call has yet.
+        settings: how calls are bound.
+    """
+
+    def __init__(
+        self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings = DEFAULT
+    ) -> None:
+        self.tools = tools
+        self.new_id = new_id
+        self.settings = settings
+
+    def reply(self, text: str, finish_reason: FinishReason, settled: Settled | None = None) -> Reply:
+        """Reads a whole text.
+
+        Args:
+            text: what the model wrote.
+            finish_reason: why it stopped.
+            settled: what the structured calls beside the text gave, if there were any.
+        """
+        settled = settled or Settled()
+        structured = list(settled.calls)
+        scanned = Scan(text, self.tools).run()
+        if not scanned.candidates and not scanned.thoughts and not scanned.noise:
+            return self._plain(text, settled, finish_reason)
+        sole = sole_contents(text, scanned) if scanned.fences else {}
+        extents = [_extent(candidate, scanned, sole) for candidate in scanned.candidates]
+        setting = _setting(text, scanned, extents)
+        verdicts = judge(text, scanned, setting, self.tools, sole)
+        taken: list[tuple[int, int]] = []
+        answer: str | None = None
+        for index, candidate in enumerate(scanned.candidates):
+            if verdicts[index] == "mention":
+                continue
+            taken.append(extents[index])
+            if candidate.rest_end >= 0:
+                taken.append((candidate.end, candidate.rest_end))
+            if candidate.answer:
+                answer = candidate.answer
+            self._take(candidate, settled, finish_reason, is_doubtful=verdicts[index] == "doubt")
+        if structured:
+            _drop_repeated(settled, structured)
+        said = _said(text, scanned, taken, answer)
+        return self._finish(text, said, scanned, settled, finish_reason)
+
+    def _plain(self, text: str, settled: Settled, finish_reason: FinishReason) -> Reply:
+        said = text.strip(_EDGE)
+        if "<" in said or "[" in said or "`" in said:
+            said = self._without_fragment(said, settled, finish_reason)
+        return Reply(
+            text=said or None,
+            calls=tuple(settled.calls),
+            problems=tuple(settled.problems),
+            broken=tuple(settled.broken),
+        )
+
+    def _finish(
+        self, text: str, said: str, scanned: Scanned, settled: Settled, finish_reason: FinishReason
+    ) -> Reply:
+        if settled.calls or settled.problems:
+            said = _TAIL_FENCE.sub("", said).rstrip()
+        said = self._without_fragment(said, settled, finish_reason)
+        thinking = "\n".join(_inner(text[begin:end]) for begin, end in scanned.thoughts)
+        if not said and not settled.calls and not settled.problems and thinking:
+            self._look_into(thinking, settled)
+        program = Plan(steps=tuple(settled.steps)) if settled.has_variables and settled.calls else None
+        return Reply(
+            text=said or None,
+            calls=tuple(settled.calls),
+            problems=tuple(settled.problems),
+            broken=tuple(settled.broken),
+            program=program,
+            thinking=thinking,
+        )
+
+    # ------------------------------------------------------------------ calls
+    def _take(
+        self, candidate: Candidate, settled: Settled, finish_reason: FinishReason, *, is_doubtful: bool
+    ) -> None:
+        if not candidate.asked and candidate.answer is None:
+            settled.problems.append(
+                ToolError(
+                    code=ErrorCode.TRUNCATED if finish_reason == "length" else ErrorCode.UNPARSEABLE,
+                    message="There is a marker of a tool call, and no call that can be read behind it.",
+                    retryable=True,
+                    hint="Write the whole call again: the tool's name and its arguments.",
+                )
+            )
+        for asked in candidate.asked:
+            self._bind(asked, candidate, settled, finish_reason, is_doubtful=is_doubtful)
+
+    def _bind(
+        self,
+        asked: Asked,
+        candidate: Candidate,
+        settled: Settled,
+        finish_reason: FinishReason,
+        *,
+        is_doubtful: bool,
+    ) -> None:
+        call = ToolCall(id=self.new_id(), name=asked.name, arguments=asked.arguments, fixes=asked.fixes)
+        problem = _unreadable(asked, finish_reason)
+        if problem is not None:
+            settled.fail(call, problem)
+            return
+        stand_ins = self._stand_ins(asked) if candidate.family == "plan" else {}
+        if stand_ins:
+            call = replace(call, arguments={**asked.arguments, **stand_ins})
+        bound = bind(call, self.tools, settings=self.settings, positional=asked.positional)
+        if isinstance(bound, ToolError):
+            settled.fail(call, bound)
+            return
+        if is_doubtful and bound.tool.rules.effect != "reads":
+            settled.fail(bound.call, _doubt(bound.call.name))
+            return
+        done = bound.call
+        if stand_ins:
+            done = replace(done, arguments=_with_variables(done.arguments, asked, stand_ins))
+        settled.calls.append(done)
+        if candidate.family == "plan":
+            settled.steps.append(Step(call=done, save_as=asked.save_as, when=asked.when))
+            settled.has_variables = settled.has_variables or bool(asked.when) or bool(stand_ins)
+
+    def _stand_ins(self, asked: Asked) -> dict[str, Any]:
+        """For each argument that is a variable, a value of the declared type, so that the rest can be bound."""
+        tool = self.tools.lookup(asked.name)
+        if tool is None:
+            return {}
+        return {
+            key: _plausible(tool.properties.get(key))
+            for key, value in asked.arguments.items()
+            if isinstance(value, str) and _VARIABLE.match(value)
+        }
+
+    # ------------------------------------------------------------------ what is left
+    def _without_fragment(self, said: str, settled: Settled, finish_reason: FinishReason) -> str:
+        """The text without a marker that was begun at its end and not finished."""
+        fragment = _FRAGMENT.search(said, max(0, len(said) - 80))
+        if fragment is None or said[: fragment.start()].endswith(("`", '"', "'", "“")):
+            return said
+        if not settled.calls and "think" not in fragment[0]:
+            settled.problems.append(
+                ToolError(
+                    code=ErrorCode.TRUNCATED if finish_reason == "length" else ErrorCode.UNPARSEABLE,
+                    message="The output ends where a tool call begins.",
+                    retryable=True,
+                    hint="Write the whole call again.",
+                )
+            )
+        return said[: fragment.start()].rstrip()
+
+    def _look_into(self, thinking: str, settled: Settled) -> None:
+        """A call that stands only in the reasoning does not run, and the model is told so."""
+        scanned = Scan(thinking, self.tools).run()
+        for candidate in scanned.candidates:
+            for asked in candidate.asked:
+                if self.tools.lookup(asked.name) is not None and not asked.problem:
+                    settled.problems.append(
+                        ToolError(
+                            code=ErrorCode.UNPARSEABLE,
+                            message=f"The call of '{asked.name}' stands only inside the reasoning, so it was not run.",
+                            retryable=True,
+                            hint="If it is meant, write it again outside the reasoning; if not, answer the user.",
+                        )
+                    )
+                    return
+
+
+def _unreadable(asked: Asked, finish_reason: FinishReason) -> ToolError | None:
+    if asked.state == "cut" or (asked.state == "unclosed" and finish_reason == "length"):
+        name = f" of '{asked.name}'" if asked.name else ""
+        return ToolError(
+            code=ErrorCode.TRUNCATED if finish_reason == "length" else ErrorCode.UNPARSEABLE,
+            message=f"The call{name} ends in the middle of its arguments, so it was not run.",
+            retryable=True,
+            hint="Write the whole call again, with smaller arguments if they are long.",
+        )
+    if asked.problem:
+        return ToolError(
+            code=ErrorCode.UNPARSEABLE, message=asked.problem, retryable=True, hint="Write the call again."
+        )
+    if asked.state == "unclosed" and not any(taken.kind == "missing_closer" for taken in asked.fixes):
+        asked.fixes = (*asked.fixes, fix("missing_closer"))
+    return None
+
+
+def _doubt(name: str) -> ToolError:
+    return ToolError(
+        code=ErrorCode.DOUBTFUL,
+        message=f"It is not clear whether '{name}' is to be called, and it changes something.",
+        retryable=True,
+        hint="Did you mean to call it? Answer with only the call, or with no.",
+    )
+
+
+def _plausible(schema: Any) -> Any:
+    """Some value that a schema allows."""
+    if not isinstance(schema, dict):
+        return "x"
+    if schema.get("enum"):
+        return schema["enum"][0]
+    kind = schema.get("type")
+    kinds = kind if isinstance(kind, list) else [kind]
+    for name, value in (
+        ("string", "x"),
+        ("integer", 1),
+        ("number", 1.0),
+        ("boolean", True),
+        ("array", []),
+        ("object", {}),
+    ):
+        if name in kinds:
+            low = schema.get("minimum", value)
+            return low if name in ("integer", "number") else value
+    return "x"
+
+
+def _with_variables(arguments: Any, asked: Asked, stand_ins: dict[str, Any]) -> dict[str, Any]:
+    return {key: asked.arguments[key] if key in stand_ins else value for key, value in arguments.items()}
+
+
+def _drop_repeated(settled: Settled, structured: list[ToolCall]) -> None:
+    """A call that came structured and stands in the text too is one call."""
+    said = [(call.name, dict(call.arguments)) for call in structured]
+    settled.calls[len(structured) :] = [
+        call for call in settled.calls[len(structured) :] if (call.name, dict(call.arguments)) not in said
+    ]
+
+
+# ---------------------------------------------------------------------- the text around
+def _extent(candidate: Candidate, scanned: Scanned, sole: dict[int, bool]) -> tuple[int, int]:
+    """A candidate with the fence that holds nothing else."""
+    if candidate.fence < 0 or not sole.get(candidate.fence):
+        return candidate.start, candidate.end
+    fence = scanned.fences[candidate.fence]
+    inside = [other for other in scanned.candidates if other.fence == candidate.fence]
+    start = fence.start if candidate is inside[0] else candidate.start
+    return start, max(fence.end, candidate.end) if candidate is inside[-1] else candidate.end
+
+
+def _setting(text: str, scanned: Scanned, extents: list[tuple[int, int]]) -> Setting:
+    """The prose, without candidates, thoughts, tokens and the contents of other fences."""
+    holes = [*scanned.thoughts, *scanned.noise]
+    with_candidates = {candidate.fence for candidate in scanned.candidates}
+    code = [
+        (fence.inside, fence.inside_end)
+        for index, fence in enumerate(scanned.fences)
+        if index not in with_candidates
+    ]
+    setting = Setting(text)
+    pos = 0
+    for (start, end), candidate in zip(extents, scanned.candidates, strict=True):
+        setting.gaps.append(_without(text, pos, start, holes, code))
+        pos = max(pos, end, candidate.rest_end)
+    setting.gaps.append(_without(text, pos, len(text), holes, code))
+    return setting
+
+
+def _without(
+    text: str, start: int, end: int, holes: list[tuple[int, int]], code: list[tuple[int, int]]
+) -> str:
+    if start >= end:
+        return ""
+    cuts = sorted(
+        (begin, stop, mark) for spans, mark in ((holes, ""), (code, " [code] ")) for begin, stop in spans
+    )
+    pieces: list[str] = []
+    for begin, stop, mark in cuts:
+        if stop <= start or begin >= end:
+            continue
+        if begin > start:
+            pieces.append(text[start:begin])
+        pieces.append(mark)
+        start = max(start, stop)
+    pieces.append(text[start:end])
+    return "".join(pieces)
+
+
+def _said(text: str, scanned: Scanned, taken: list[tuple[int, int]], answer: str | None) -> str:
+    """What is left to say: the text without what was taken, reasoning and tokens."""
+    blocks = sorted([*taken, *scanned.thoughts])
+    pieces: list[str] = []
+    pos = 0
+    for start, end in blocks:
+        if start > pos:
+            pieces.append(_without(text, pos, start, scanned.noise, []))
+        pos = max(pos, end)
+    pieces.append(_without(text, pos, len(text), scanned.noise, []))
+    kept = [piece.strip(_EDGE) for piece in pieces]
+    if answer:
+        kept.append(answer.strip(_EDGE))
+    return "\n".join(piece for piece in kept if piece)
+
+
+def _inner(thought: str) -> str:
+    """A thought without its tags."""
+    thought = thought.strip()
+    found = marker_at(thought, 0) if thought[:1] in ("<", "[") else None
+    if found and found[0].kind == "think":
+        thought = thought[found[1] :]
+    last = max(thought.rfind("<"), thought.rfind("["))
+    found = marker_at(thought, last) if last >= 0 else None
+    if found and found[0].kind == "think_end" and found[1] == len(thought):
+        thought = thought[:last]
+    return thought.strip()
