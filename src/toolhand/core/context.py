@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,8 @@ class RunContext:
         deadline: when the run must end, on the monotonic clock in seconds, or None.
         facts: values for `Injected(key)` parameters.
         emit: where events go.
+        permissions: what the user holds.
+        memory: what policies remember for the length of the run, each under a key of its own.
     """
 
     user: str = ""
@@ -39,6 +41,8 @@ class RunContext:
     deadline: float | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     emit: Callable[[Event], None] = _nobody_listens
+    permissions: frozenset[str] = frozenset()
+    memory: dict[Hashable, Any] = field(default_factory=dict)
 
     def fact(self, key: str) -> Any:
         """The value for an injected parameter.

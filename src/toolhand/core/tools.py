@@ -9,22 +9,42 @@ from typing import Any, Literal, TypeAlias
 
 Effect = Literal["reads", "writes", "destroys"]
 
+Isolation = Literal["thread", "process"]
+
 Parameters: TypeAlias = Mapping[str, Any]
 """A JSON Schema of type object."""
 
 EMPTY_PARAMETERS: Parameters = MappingProxyType({"type": "object", "properties": {}, "required": []})
 
 
+Condition: TypeAlias = Callable[..., "str | bool | None"]
+"""A function over a call's facts: None or True when it holds, else False or a sentence that says what to do first."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What a tool declares about how it may be run.
+    """What a tool declares about how it may be run. Each is read by the policy of the same name.
 
     Args:
         effect: "reads" changes nothing, "writes" changes something, "destroys" cannot be undone.
         idempotent: whether running it twice with the same arguments is the same as once.
         category: a word to route by.
         tags: further words to filter by.
-        timeout: seconds after which a call is given up, or None for the default.
+        timeout: seconds after which a call is given up, or None for none.
+        retries: how often a call that failed in passing is tried again.
+        permission: what a user must hold to call it, such as "orders:write"; "" for nothing.
+        approval: whether a person must agree to each call.
+        rate_limit: how often a user may call it, such as "10/minute"; "" for no limit.
+        concurrency: how many calls of it may run at once, or None for no limit.
+        fallback: the tool that is asked when this one fails.
+        sensitive: names of arguments and of fields in results that nobody may see.
+        max_result: the most characters of its results that a model sees, or None for the default.
+        isolation: where a plain function runs: "thread", or "process", which a timeout can end.
+        poll: whether asking again with the same arguments is its purpose.
+        upstream: a name that several tools share when they fail together; the tool's own by default.
+        before: conditions on (arguments, context) that must hold before a call.
+        after: conditions on (arguments, result, context) that must hold afterwards.
+        cost: what a call costs, in the unit that the user counts in.
     """
 
     effect: Effect = "reads"
@@ -32,6 +52,25 @@ class Rules:
     category: str = ""
     tags: frozenset[str] = frozenset()
     timeout: float | None = None
+    retries: int = 0
+    permission: str = ""
+    approval: bool = False
+    rate_limit: str = ""
+    concurrency: int | None = None
+    fallback: Tool | None = None
+    sensitive: frozenset[str] = frozenset()
+    max_result: int | None = None
+    isolation: Isolation | None = None
+    poll: bool = False
+    upstream: str = ""
+    before: tuple[Condition, ...] = ()
+    after: tuple[Condition, ...] = ()
+    cost: float = 0.0
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a call may run a second time without harm."""
+        return self.effect == "reads" or self.idempotent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
