@@ -76,9 +76,7 @@ async def _outcome(call: BoundCall, context: RunContext) -> Value | ToolError:
         if task is not None and task.cancelling():
             raise  # the run is being stopped, not the tool's own doing
         return _raised(call.call, context, tool, asyncio.CancelledError("the tool cancelled itself"))
-    except (KeyboardInterrupt, SystemExit) as error:
-        return _raised(call.call, context, tool, error)
-    except Exception as error:  # noqa: BLE001 - a tool may raise anything
+    except BaseException as error:  # noqa: BLE001 - a tool may raise anything, an exit too
         return _raised(call.call, context, tool, error)
 
 
