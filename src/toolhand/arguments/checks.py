@@ -204,7 +204,13 @@ def _joined(by_type: Mapping[type, tuple[Predicate, ...]], whole: tuple[Predicat
         tests = by_type.get(type(value))
         if tests is None:
             return False
-        return all(test(value) for test in tests) and all(test(value) for test in whole)
+        for test in tests:  # noqa: SIM110 - a generator would cost more than the tests
+            if not test(value):
+                return False
+        for test in whole:  # noqa: SIM110
+            if not test(value):
+                return False
+        return True
 
     return fits
 
@@ -234,13 +240,19 @@ def _tests_by_type(shape: Shape) -> dict[type, tuple[Predicate, ...]]:
 def _whole_tests(shape: Shape) -> tuple[Predicate, ...]:
     tests: list[Predicate] = []
     if shape.options is not None:
-        options = shape.options
-        tests.append(lambda value: any(same(value, option) for option in options))
+        tests.append(_option_test(shape.options))
     if shape.branches:
         branches = shape.branches
         tests.append(lambda value: any(branch.fits(value) for branch in branches))
     tests += [_fits_later(part) for part in shape.also]
     return tuple(tests)
+
+
+def _option_test(options: tuple[Any, ...]) -> Predicate:
+    if all(type(option) is str for option in options):
+        known = frozenset(options)
+        return lambda value: type(value) is str and value in known
+    return lambda value: any(same(value, option) for option in options)
 
 
 def _fits_later(shape: Shape) -> Predicate:
@@ -269,7 +281,7 @@ def _array_test(shape: Shape) -> Predicate:
 def _object_test(shape: Shape) -> Predicate:
     properties, extra = shape.properties, shape.extra
     required = frozenset(shape.required)
-    if not properties and not required and (extra is None or not extra.raw):
+    if not properties and not required and extra is not None and not extra.raw:
         return is_clean
 
     def fits(members: Any) -> bool:

@@ -34,6 +34,7 @@ class Shape:
         items: what the items of an array look like.
         prefix: what its first items look like.
         branches: the alternatives of a union.
+        spellings: aliases and the folded spellings that they make, kept by `object`.
         also: further schemas that must hold.
         never: whether nothing fits.
         fits: whether a value can be passed on as it is. Set by `checks`.
@@ -54,6 +55,7 @@ class Shape:
         "properties",
         "raw",
         "required",
+        "spellings",
         "types",
     )
 
@@ -72,6 +74,7 @@ class Shape:
         self.also: tuple[Shape, ...] = ()
         self.never = False
         self.is_open = False
+        self.spellings: tuple[Mapping[str, str], Mapping[str, str]] | None = None
         self.fits: Predicate = bool
 
     def __repr__(self) -> str:

@@ -76,7 +76,9 @@ def _cardinal(text: str, *, is_multiplier: bool = False) -> Fraction | None:
     for letters, unit in _LARGE:
         found = [index for index, letter in enumerate(text) if letter in letters]
         if found:
-            at = found[-1]
+            if len(found) > 1:
+                return None
+            at = found[0]
             return _around(text[:at], text[at + 1 :], unit)
     return _section(text, is_multiplier=is_multiplier)
 

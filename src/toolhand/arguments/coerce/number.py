@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from toolhand.arguments.coerce.quantity import NoQuantity, read_quantity
 from toolhand.arguments.coerce.walk import Walk, refuse
 from toolhand.arguments.faults import Trouble
 from toolhand.arguments.shape import Shape
+
+_SHORT: Final = 16
 
 
 def coerce_integer(sent: Any, shape: Shape, path: str, walk: Walk) -> Any:
@@ -39,6 +41,9 @@ def _coerce(sent: Any, shape: Shape, path: str, walk: Walk, *, whole: bool) -> A
         return int(sent)
     if not isinstance(sent, str):
         return refuse(Trouble.TYPE, shape, path, sent)
+    if len(sent) < _SHORT and sent.isascii() and sent.isdecimal():
+        walk.note("string_to_number", path, sent, int(sent))
+        return int(sent)
     quantity = read_quantity(sent, shape, whole=whole)
     if isinstance(quantity, NoQuantity):
         return refuse(Trouble.TYPE, shape, path, sent, note=quantity.note)

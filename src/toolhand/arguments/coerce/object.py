@@ -80,18 +80,22 @@ class _Reading:
     def sort_keys(self) -> None:
         """Puts each key under the member that it names, by spelling or alias, or among the unknown."""
         properties = self.shape.properties
-        known: Mapping[str, str] | None = None
         for sent_key, value in self.sent.items():
             key = str(sent_key)
             name: str | None = key if key in properties else self.aliases.get(key)
             if name is None and properties:
-                if known is None:
-                    known = spellings(properties, self.aliases)
-                name = known.get(fold(key))
+                name = self._spellings.get(fold(key))
             if name is None or name not in properties:
                 self.unknown.append(key)
             else:
                 self.keyed.setdefault(name, []).append((key, value))
+
+    @property
+    def _spellings(self) -> Mapping[str, str]:
+        kept = self.shape.spellings
+        if kept is None or kept[0] is not self.aliases:
+            kept = self.shape.spellings = (self.aliases, spellings(self.shape.properties, self.aliases))
+        return kept[1]
 
     def read_named(self) -> None:
         """Reads every member that some key names."""

@@ -16,7 +16,7 @@ from toolhand.arguments.coerce.object import coerce_object
 from toolhand.arguments.coerce.string import coerce_string
 from toolhand.arguments.coerce.union import cheapest, coerce_union
 from toolhand.arguments.coerce.walk import Coercer, Walk, refuse
-from toolhand.arguments.faults import Refused, Trouble
+from toolhand.arguments.faults import ABSENT, Refused, Trouble
 from toolhand.arguments.shape import Shape
 
 BY_TYPE: Final[Mapping[str, Coercer]] = {
@@ -51,6 +51,10 @@ def coerce(sent: Any, shape: Shape, path: str, walk: Walk) -> Any:
 def _read(sent: Any, shape: Shape, path: str, walk: Walk) -> Any:
     if shape.never:
         return refuse(Trouble.TYPE, shape, path, sent)
+    inner = _inside(sent, shape)
+    if inner is not ABSENT:
+        walk.note("unwrapped_value", path, sent, inner)
+        return walk.read(inner, shape, path)
     if shape.options is not None:
         return coerce_enum(sent, shape, path, walk)
     if shape.branches:
@@ -61,3 +65,11 @@ def _read(sent: Any, shape: Shape, path: str, walk: Walk) -> Any:
     if len(readers) == 1:
         return readers[0](sent, shape, path, walk)
     return cheapest(sent, shape, path, walk, readers)
+
+
+def _inside(sent: Any, shape: Shape) -> Any:
+    """The value of an object such as `{"value": 3}` or `{"type": "integer", "value": 3}`, where no object is declared."""
+    if not isinstance(sent, dict) or "value" not in sent or not sent.keys() <= {"value", "type"}:
+        return ABSENT
+    takes_objects = any(not part.types or "object" in part.types for part in shape.alternatives())
+    return ABSENT if takes_objects and shape.options is None else sent["value"]

@@ -107,7 +107,7 @@ PLACELESS: Final = "pieces"
 # In names, letters that are more often something else (`min_price`, `size_m`, `x`, `t`) do not name a unit.
 _NOT_IN_NAMES: Final = frozenset([
     "min", "m", "t", "l", "d", "g", "f", "mi", "c", "s", "h", "in", "两", "分", "里", "平", "把", "条", "行", "本",
-    "次", "页", "人", "位", "名", "times", "pieces", "piece", "token", "tokens", "day", "month", "year", "degree",
+    "次", "页", "人", "位", "名", "times", "pieces", "piece", "token", "day", "month", "year", "degree",
     "degrees", "年", "月", "日", "周", "星期", "second", "dollar", "block", "foot", "week", "minute", "hour", "支",
     "只", "份", "个", "台", "张",
 ])  # fmt: skip
