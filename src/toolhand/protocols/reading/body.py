@@ -285,7 +285,7 @@ def _named(scan: Scan, pos: int, body: Body, *, only_calls: bool = False) -> int
         return pos
     name, after, had_separator = _separators(text, name, after)
     if not name:
-        return pos
+        return after
     name = _INDEX.sub("", name)
     return _behind_name(scan, pos, name, after, body, had_separator=had_separator)
 

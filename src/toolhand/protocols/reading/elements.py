@@ -124,7 +124,8 @@ def _json_body(
     except LooseError as problem:
         asked.problem = f"{problem.reason} at character {problem.position - pos + 1} of the arguments"
         close = _OUTER_CLOSE.search(text, problem.position)
-        return asked, close.start() if close else len(text)
+        line = text.find("\n", problem.position)
+        return asked, close.start() if close else line if line >= 0 else problem.position
     inner = envelopes.with_value(asked.name, tool, loose.value)
     if inner is not None:
         asked.name, asked.arguments = inner.name, inner.arguments
@@ -140,7 +141,8 @@ def _loose_body(
     """Plain text between the tags: YAML, or the one required value."""
     if asked.arguments:
         return asked, pos
-    close = _OUTER_CLOSE.search(text, pos)
+    ends = (_OUTER_CLOSE.search(text, pos), re.compile(rf"</{re.escape(asked.name)}\s*>").search(text, pos))
+    close = min((found for found in ends if found), key=lambda found: found.start(), default=None)
     end = close.start() if close else len(text)
     raw = text[pos:end]
     if not close:

@@ -1,8 +1,55 @@
-"""Which part of a text that is still coming in may be shown: everything before the first thing that may begin a call."""
+"""Which part of a text that is still coming in may be shown: everything before the first thing that may begin a call.
+
+Plain prose is held back by no more than a marker's length. Its decisions depend on the text alone, never on how it was
+cut. Fenced blocks are shown once they are closed and hold no call; reasoning is never shown.
+"""
 
 from __future__ import annotations
 
+import re
+from typing import Literal
+
+from toolhand.protocols.reading.lines import LineJudge
+from toolhand.protocols.reading.markers import BRACKET, marker_at
 from toolhand.tools.collection import ToolCollection
+
+EDGE = " \t\r\n\ufeff\u200b\u00a0"
+
+State = Literal["text", "thinking", "fence", "closed"]
+Step = tuple[Literal["pass", "wait", "hold", "think", "drop"], int]
+
+_INTERESTING = re.compile(r"[\n<\[［{｛【]")
+_TAG_BEGUN = re.compile(
+    r"<[|｜]?/?[\w:.\-▁]{0,40}(?:[|｜][\w▁ ]{0,40}[|｜]?|=[^\s<>]{0,60}|\s+[A-Za-z_\-]*(?:=[^<>\n]{0,80})?)?$"
+)
+_LIST_BEGUN = re.compile(r"[\[［]\s*(?:[^\W\d][\w.\-]{0,60}\s*)?$")
+_LIST = re.compile(r"[\[［]\s*(?:[{｛]|[^\W\d][\w.\-]{0,60}\s*[(（])")
+_BRACKET_BEGUN = re.compile(r"\[/?[A-Z_ ]{0,30}$")
+_TEMPLATE = re.compile(
+    r"[\[［【]\s*(?:TOOL_?CALL|TOOL|CALL|FUNCTION|ACTION|工具调用|调用工具|工具|调用)\s*[:：=]", re.IGNORECASE
+)
+_TEMPLATE_BEGUN = re.compile(r"[\[［【]\s*(?:[A-Za-z_]{0,10}|工具?调?用?|调用?工?具?)\s*$")
+_OBJECT = re.compile(r"[{｛]\s*(?:\\?[\"'“‘「『`＂]|[\w\-.]{1,40}\s*(?:=>|[:：=＝])|//|#|/\*|[}｝])")
+_OBJECT_BEGUN = re.compile(r"[{｛]\s*(?:[\w\-.]{0,40}\s*=?|\\|/)$")
+# Words that belong to the list behind them, as in `functools[…]`.
+_PREFIXED = re.compile(r"(?:functools|tool_calls?|function_calls?)\s*[:=]?\s*$", re.IGNORECASE)
+_PREFIX_WORDS = ("functools", "tool_calls", "function_calls")
+
+_HEAD = 24
+"""So many characters tell whether a text begins like reasoning whose opening tag stood in the prompt."""
+
+_LIKE_REASONING = re.compile(
+    r"\s*(?:(?:okay|ok|alright|hmm+|well|so|right|wait|first|now)\b[,.]?\s*)*"
+    r"(?:the user|user (?:wants|asks|is)|we (?:need|have|should|are)|I(?:'m| am)?\s+(?:need|should|think|thinking|have|must|could|might|wonder)\b"
+    r"|need to|let me think|let's think|thinking|hmm+|maybe|perhaps|they (?:want|ask)"
+    r"|(?:好的?[，,]\s*|嗯+[，,]?\s*|首先[，,]?\s*|那么?[，,]?\s*)*(?:用户|先想|我(?:需要|应该|得|先|想)|让我想|思考|需要|可能|或许|也许|要不要|嗯|他想|她想|对方))",
+    re.IGNORECASE,
+)
+
+
+def begins_like_reasoning(text: str) -> bool:
+    """Whether a text opens as a model thinking to itself does, not as an answer."""
+    return _LIKE_REASONING.match(text[:_HEAD].lstrip(EDGE)) is not None
 
 
 class Gate:
@@ -14,7 +61,224 @@ class Gate:
 
     def __init__(self, tools: ToolCollection) -> None:
         self.tools = tools
+        self.shown_to = 0
+        self._lines = LineJudge(tools)
+        self._state: State = "text"
+        self._pending = ""
+        self._offset = 0
+        self._checked = 0
+        self._at_line_start = True
+        self._has_head = False
+        self._has_shown = False
+        self._must_break = False
+        self._depth = 0
+        self._fence_mark = ""
 
     def feed(self, chunk: str) -> str:
         """Takes more of the text; gives what may be shown now."""
-        return ""
+        if self._state == "closed":
+            return ""
+        self._pending += chunk
+        if not self._has_head:
+            head = self._pending.lstrip(EDGE)
+            if len(head) < _HEAD and not head.startswith("<"):
+                return ""
+            self._has_head = True
+            if begins_like_reasoning(head):
+                self._state = "closed"
+                return ""
+        shown: list[str] = []
+        while self._step(shown):
+            pass
+        return "".join(shown)
+
+    def _step(self, shown: list[str]) -> bool:
+        """Does one piece of work; False when more text is needed."""
+        if self._state == "thinking":
+            return self._think()
+        if self._state == "fence":
+            return self._fence()
+        if self._state == "closed":
+            return False
+        go_on = self._prose()
+        self._show(shown)
+        return go_on
+
+    # ------------------------------------------------------------------ prose
+    def _prose(self) -> bool:
+        text = self._pending
+        while True:
+            if self._at_line_start:
+                verdict = self._lines.at(text, self._checked)
+                if verdict == "wait":
+                    return False
+                if verdict == "fence":
+                    self._state = "fence"
+                    self._fence_mark = text[self._checked :].lstrip(" \t>")[:3]
+                    return True
+                if verdict == "hold":
+                    self._state = "closed"
+                    return False
+                self._at_line_start = False
+            match = _INTERESTING.search(text, self._checked)
+            if match is None:
+                self._checked = len(text)
+                return False
+            self._checked = match.start()
+            if match[0] == "\n":
+                self._checked += 1
+                self._at_line_start = True
+                continue
+            what, end = self._begins(text, match.start())
+            if what == "wait":
+                return False
+            if what == "hold":
+                self._state = "closed"
+                return False
+            if what in ("think", "drop"):
+                self._after_removed(end, is_thinking=what == "think")
+                return True
+            self._checked = end
+
+    def _after_removed(self, end: int, *, is_thinking: bool) -> None:
+        """Leaves out what was not for the user; `_show` has still to give what stands before it."""
+        self._removed_to = end
+        self._state = "thinking" if is_thinking else "text"
+        self._depth = 1
+
+    _removed_to = -1
+
+    def _show(self, shown: list[str]) -> None:
+        """Gives what was checked, without blanks at its edges."""
+        ready = self._pending[: self._checked]
+        if self._state != "closed" and self._removed_to < 0:
+            ready = _without_prefix_word(ready)
+        elif prefixed := _PREFIXED.search(ready):
+            ready = ready[: prefixed.start()]
+        piece = ready.rstrip(EDGE)
+        if not self._has_shown or self._must_break:
+            piece = piece.lstrip(EDGE)
+        if piece:
+            begin = ready.rstrip(EDGE)
+            if self._must_break and self._has_shown:
+                shown.append("\n")
+            self._must_break = False
+            self._has_shown = True
+            shown.append(piece)
+            self.shown_to = self._offset + len(begin)
+            self._drop(len(begin))
+        if self._removed_to >= 0:
+            self._drop_to_removed()
+
+    def _drop(self, count: int) -> None:
+        self._pending = self._pending[count:]
+        self._offset += count
+        self._checked = max(0, self._checked - count)
+        if self._removed_to >= 0:
+            self._removed_to -= count
+
+    def _drop_to_removed(self) -> None:
+        count, self._removed_to = self._removed_to, -1
+        self._drop(count)
+        self._checked = 0
+        self._must_break = self._has_shown
+
+    def _begins(self, text: str, pos: int) -> Step:
+        """What the character at a position begins, as far as can be seen."""
+        char = text[pos]
+        if char == "<":
+            return self._tag(text, pos)
+        if char in "{｛":
+            if _OBJECT.match(text, pos):
+                return "hold", pos
+            return ("wait", pos) if _OBJECT_BEGUN.match(text, pos) else ("pass", pos + 1)
+        if _TEMPLATE.match(text, pos):
+            return "hold", pos
+        if char in "[［":
+            if _LIST.match(text, pos):
+                return "hold", pos
+            if char == "[" and BRACKET.match(text, pos):
+                return self._marked(text, pos)
+            if _LIST_BEGUN.match(text, pos) or _BRACKET_BEGUN.match(text, pos):
+                return "wait", pos
+        return ("wait", pos) if _TEMPLATE_BEGUN.match(text, pos) else ("pass", pos + 1)
+
+    def _tag(self, text: str, pos: int) -> Step:
+        following = text[pos + 1 : pos + 2]
+        if following and not (following in "|｜/_" or following.isalpha()):
+            return "pass", pos + 1
+        if text.startswith("\n", pos + 1) or _TAG_BEGUN.match(text, pos):
+            return "wait", pos
+        return self._marked(text, pos)
+
+    def _marked(self, text: str, pos: int) -> Step:
+        found = marker_at(text, pos)
+        if found is None:
+            return "pass", pos + 1
+        marker, end = found
+        if marker.kind == "think" and not self.tools.get(marker.tag):
+            is_quoted = pos > 0 and text[pos - 1] in "`\"'“‘「『《"
+            return ("hold", pos) if is_quoted else ("think", end)
+        if marker.kind == "noise":
+            is_first = (
+                not self._has_shown and not text[:pos].strip(EDGE) and marker.tag not in ("start", "channel")
+            )
+            return ("drop", end) if is_first else ("hold", pos) if text[pos] == "<" else ("pass", end)
+        if marker.kind in ("element", "element_end"):
+            return ("hold", pos) if self.tools.lookup(marker.name) is not None else ("pass", end)
+        if marker.kind in ("parameter", "parameter_end"):
+            return "pass", end
+        return "hold", pos
+
+    # ------------------------------------------------------------------ reasoning and fences
+    def _think(self) -> bool:
+        text = self._pending
+        while True:
+            found = re.compile(r"[<\[]").search(text, self._checked)
+            if found is None:
+                self._drop(len(text))
+                self._checked = 0
+                return False
+            pos = found.start()
+            self._checked = pos
+            tag = marker_at(text, pos)
+            if tag is None:
+                if _TAG_BEGUN.match(text, pos) or _BRACKET_BEGUN.match(text, pos):
+                    return False
+                self._checked = pos + 1
+                continue
+            self._checked = tag[1]
+            self._depth += {"think": 1, "think_end": -1}.get(tag[0].kind, 0)
+            if self._depth == 0:
+                self._drop(tag[1])
+                self._checked = 0
+                self._state = "text"
+                self._at_line_start = True
+                self._must_break = self._has_shown
+                return True
+
+    def _fence(self) -> bool:
+        """Waits for the end of a fenced block and passes it when no call stands in it."""
+        text = self._pending
+        close = re.compile(rf"\n[ \t>]*{re.escape(self._fence_mark)}[`~]*[ \t]*\n").search(
+            text, self._checked
+        )
+        if close is None:
+            return False
+        if self._lines.holds_call(text[self._checked : close.end()]):
+            self._state = "closed"
+            return False
+        self._state = "text"
+        self._checked = close.end()
+        self._at_line_start = True
+        return True
+
+
+def _without_prefix_word(text: str) -> str:
+    """The text without a last word that may belong to the list behind it."""
+    match = re.compile(r"[A-Za-z_]{1,16}\s*[:=]?\s*$").search(text, max(0, len(text) - 24))
+    if match and any(word.startswith(match[0].rstrip(" \t\n:=").lower()) for word in _PREFIX_WORDS):
+        begin = match.start()
+        if begin == 0 or not (text[begin - 1].isalnum() or text[begin - 1] == "_"):
+            return text[:begin]
+    return text

@@ -6,6 +6,7 @@ What a family has read is passed over whole, so that a marker, a fence or a thin
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
 
 from toolhand.core import plugins
@@ -20,6 +21,8 @@ GROUP = "protocols.reading.families"
 
 FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*([\w+.#\-]*)[^\n`]*(?:\n|$)")
 _FENCE_END = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*(?:\n|$)")
+_INLINE_CODE = re.compile(r"(`+)(?!`)[^\n]*?(?<!`)\1(?!`)")
+_HAS_WORDS = re.compile(r"[^\W\d_]")
 _MAY_ASK = re.compile(r"[<{\[(｛［【（✿`]|[:：]|>>>")
 # Where an attempt to read a value costs more than it can bring: so many failures are no accident of spelling.
 _MAX_FAILURES = 400
@@ -35,6 +38,12 @@ def families() -> tuple[Family, ...]:
 
 
 @cache
+def line_families() -> tuple[Family, ...]:
+    """The families that begin a line."""
+    return tuple(family for family in families() if "\n" in family.first)
+
+
+@cache
 def _table() -> tuple[re.Pattern[str], dict[str, tuple[Family, ...]]]:
     """The characters at which something may begin, and who begins there."""
     by_first: dict[str, list[Family]] = {}
@@ -42,7 +51,7 @@ def _table() -> tuple[re.Pattern[str], dict[str, tuple[Family, ...]]]:
         for char in family.first:
             by_first.setdefault(char, []).append(family)
     plain = "".join(sorted(char for char in by_first if char != "\n"))
-    point = re.compile(rf"\n(?=[^\n])|[{re.escape(plain)}]")
+    point = re.compile(rf"\n(?=[^\n])|[`{re.escape(plain)}]")
     return point, {char: tuple(found) for char, found in by_first.items()}
 
 
@@ -52,9 +61,13 @@ class Scan:
     Args:
         text: what the model wrote.
         tools: what it may call.
+        shown_before: how much of a text would have been shown to the user as it streamed in, in characters.
     """
 
-    def __init__(self, text: str, tools: ToolCollection) -> None:
+    def __init__(
+        self, text: str, tools: ToolCollection, shown_before: Callable[[str], int] | None = None
+    ) -> None:
+        self._shown_before = shown_before
         self.text = text
         self.tools = tools
         self.envelopes = Envelopes(tools)
@@ -106,6 +119,8 @@ class Scan:
             char = text[start]
             if char == "\n":
                 pos = self._line(start + 1, table)
+            elif char == "`":
+                pos = self._inline_code(start)
             else:
                 pos = self._at(start, char, table)
         self._finish_fences()
@@ -141,6 +156,19 @@ class Scan:
             if match and (candidate := family.read(self, match)):
                 return self._take(candidate, family)
         return start + 1
+
+    def _inline_code(self, start: int) -> int:
+        """Passes over inline code in a line that has words of its own: it is talked about."""
+        text = self.text
+        code = _INLINE_CODE.match(text, start)
+        if code is None:
+            return start + 1
+        begin = text.rfind("\n", 0, start) + 1
+        if _HAS_WORDS.search(text, begin, start):
+            return code.end()
+        stop = text.find("\n", code.end())
+        behind = _HAS_WORDS.search(text, code.end(), stop if stop >= 0 else len(text))
+        return code.end() if behind else start + 1
 
     def _take(self, candidate: Candidate, family: Family) -> int:
         candidate.family = family.name
@@ -192,7 +220,8 @@ class Scan:
         if marker.kind == "think_end":
             if is_mentioned:
                 return end
-            self.found.thoughts.append((self.start, end))
+            kept = self._shown_before(text[self.start : start]) if self._shown_before else 0
+            self.found.thoughts.append((self.start + kept, end))
             self._forget_before(end)
             return end
         close = self._thinking_end(end)

@@ -13,6 +13,7 @@ from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.messages import FinishReason, Reply, ToolCall
 from toolhand.parsing.costs import fix
 from toolhand.protocols.reading.asked import Asked, Candidate, Scanned
+from toolhand.protocols.reading.gate import Gate
 from toolhand.protocols.reading.judge import Setting, judge, sole_contents
 from toolhand.protocols.reading.markers import marker_at
 from toolhand.protocols.reading.program import Plan, Step
@@ -25,6 +26,7 @@ _FRAGMENT = re.compile(
     r"(?:<[|｜]?/?(?:[\w\-]*:)?(?:tool|func|invo|tool[_▁]?call\w*|function\w*|call|action|think)[\w▁ =\"'\-]{0,40}[|｜]?|\[TOOL\w*[:：]?[^\]\n]{0,40})$",
     re.IGNORECASE,
 )
+_SEPARATORS = re.compile(r"[\s;,，；、`|*•}\]]*")
 _TAIL_FENCE = re.compile(r"\n?[ \t]*`{1,2}[ \t]*$")
 
 
@@ -79,7 +81,7 @@ class Settler:
         """
         settled = settled or Settled()
         structured = list(settled.calls)
-        scanned = Scan(text, self.tools).run()
+        scanned = Scan(text, self.tools, self._shown_before).run()
         if not scanned.candidates and not scanned.thoughts and not scanned.noise:
             return self._plain(text, settled, finish_reason)
         sole = sole_contents(text, scanned) if scanned.fences else {}
@@ -101,6 +103,12 @@ class Settler:
             _drop_repeated(settled, structured)
         said = _said(text, scanned, taken, answer)
         return self._finish(text, said, scanned, settled, finish_reason)
+
+    def _shown_before(self, text: str) -> int:
+        """How much of a text that turns out to be reasoning has been shown already, if it streamed in."""
+        gate = Gate(self.tools)
+        gate.feed(text + "\n")
+        return gate.shown_to
 
     def _plain(self, text: str, settled: Settled, finish_reason: FinishReason) -> Reply:
         said = text.strip(_EDGE)
@@ -348,6 +356,8 @@ def _said(text: str, scanned: Scanned, taken: list[tuple[int, int]], answer: str
     kept = [piece.strip(_EDGE) for piece in pieces]
     if answer:
         kept.append(answer.strip(_EDGE))
+    if taken:
+        kept = [piece for piece in kept if not _SEPARATORS.fullmatch(piece)]
     return "\n".join(piece for piece in kept if piece)
 
 

@@ -123,11 +123,13 @@ def _statement(scan: Scan, pos: int, saved: set[str]) -> tuple[Asked, int, str, 
     if match["print"] and text.startswith(")", after):
         after += 1
     arrow = _ARROW.match(text, after)
-    is_odd = call.has_types or any(_looks_typed(call, key) for key in call.bare)
+    is_odd = any(_looks_typed(call, key) for key in call.bare)
     variable = match["var"] or ""
     if arrow:
         variable, after = arrow[1], arrow.end()
         is_odd = is_odd or variable.lower() in _TYPE_NAMES
+    if is_odd:
+        return None
     if call.is_closed:
         stop = _END.match(text, after)
         if stop is None:

@@ -12,6 +12,8 @@ from toolhand.protocols.reading.family import Family
 from toolhand.protocols.reading.markers import marker_at
 from toolhand.protocols.reading.scan import Scan
 
+_NEXT_TAG = re.compile(r"[<\[](?=[|｜/A-Za-z])")
+
 
 def read(scan: Scan, match: re.Match[str]) -> Candidate | None:
     """Reads on from an opening marker, or from a function or element that names a tool."""
@@ -26,7 +28,7 @@ def read(scan: Scan, match: re.Match[str]) -> Candidate | None:
         return None
     body = read_body(scan, start)
     if not body.is_readable:
-        body.end = max(body.end, end)
+        body.end = max(body.end, end, _closing(scan.text, end))
     candidate = Candidate(start, max(body.end, end), "marked", body.asked, body.answer)
     candidate.is_weak = marker.kind == "element" or (
         not marker.is_token and marker.tag in ("tool", "tools", "action", "function", "call")
@@ -35,6 +37,17 @@ def read(scan: Scan, match: re.Match[str]) -> Candidate | None:
         return None
     candidate.is_closed = body.is_closed
     return candidate
+
+
+def _closing(text: str, position: int) -> int:
+    """Where the marker ends that closes what could not be read, or 0."""
+    for match in _NEXT_TAG.finditer(text, position, position + 2000):
+        found = marker_at(text, match.start())
+        if found and found[0].kind == "close":
+            return found[1]
+        if found and found[0].kind in ("open", "function", "think"):
+            break
+    return 0
 
 
 FAMILY = Family(name="tagged", first="<[", opening=re.compile(r"<[|｜/]?\w|\[[A-Z]"), read=read, rank=20)

@@ -67,6 +67,7 @@ def _lines(text: str, pos: int, asked: Asked, tool: Tool | None) -> int:
     arguments: dict[str, Any] = {}
     asked.arguments = arguments
     key = ""
+    first = pos
     own = {folded(name) for name in tool.properties} if tool is not None else set()
     while pos < len(text):
         stop = text.find("\n", pos)
@@ -76,6 +77,8 @@ def _lines(text: str, pos: int, asked: Asked, tool: Tool | None) -> int:
             pos += len(line) - len(line.lstrip())
             break
         tail = _CLOSE.search(line)
+        if tail and pos == first:
+            line = line[: tail.end()]
         entry = _LINE.match(line[: tail.start()] if tail and not line[tail.end() :].strip() else line)
         if entry and (not own or folded(entry["key"]) in own or not key):
             key = entry["key"]
