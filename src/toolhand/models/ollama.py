@@ -21,8 +21,8 @@ DEFAULT_PORT: Final = 11434
 LOOK_SECONDS: Final = 0.3
 """How long an Ollama may take to say that it is there."""
 
-# Ollama takes no tool_choice that names a tool.
-_DIALECT: Final = Dialect(names_one_tool=False)
+# Ollama does not know tool_choice.
+_DIALECT: Final = Dialect(obeys_tool_choice=False)
 
 
 def connect(rest: str, *, base_url: str | None = None, api_key: str = "", **options: Any) -> OpenAIModel:

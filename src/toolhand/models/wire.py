@@ -51,12 +51,13 @@ class Dialect:
 
     Args:
         max_tokens_key: what the bound on the reply's length is called.
-        names_one_tool: whether tool_choice may be an object that names a tool; where not, only that tool is declared.
+        obeys_tool_choice: whether tool_choice is honoured. Where not, it is not sent: the tools that may be called are the only
+            ones declared, and none are where none may be called.
         extra: further fields for every request's body.
     """
 
     max_tokens_key: str = "max_tokens"
-    names_one_tool: bool = True
+    obeys_tool_choice: bool = True
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -78,7 +79,7 @@ class Encoder:
         """The request as the JSON text of a body, in UTF-8."""
         tools, choice = _offered(request.tools, request.tool_choice, self.dialect)
         settings = self._settings(request, streams=streams)
-        if tools:
+        if tools and self.dialect.obeys_tool_choice:
             settings["tool_choice"] = choice
         parts = [
             b'{"model":',
@@ -172,9 +173,11 @@ def _offered(
     tools: Sequence[Tool], choice: ToolChoice, dialect: Dialect
 ) -> tuple[tuple[Tool, ...], str | dict[str, Any]]:
     """The tools to declare and the wire's tool_choice. A subset is declared alone: only one provider has a form for it."""
+    if choice.mode == "none" and not dialect.obeys_tool_choice:
+        return (), "none"
     if not choice.names or choice.mode == "none":
         return tuple(tools), choice.mode
-    if choice.mode == "required" and len(choice.names) == 1 and dialect.names_one_tool:
+    if choice.mode == "required" and len(choice.names) == 1 and dialect.obeys_tool_choice:
         return tuple(tools), {"type": "function", "function": {"name": wire_name(choice.names[0])}}
     return tuple(tool for tool in tools if tool.name in choice.names), choice.mode
 
