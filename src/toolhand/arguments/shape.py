@@ -211,6 +211,8 @@ def _add(merged: dict[str, Any], part: Mapping[str, Any]) -> None:
             merged[key] = [option for option in old or () if option in value]
         elif key == "type":
             merged[key] = _both_types(old, value)
+            if not merged[key]:
+                merged["x-never"] = True
         elif key.startswith(("minimum", "minL", "minI", "minP", "exclusiveMin")):
             merged[key] = max(old, value)
         elif key.startswith(("maximum", "maxL", "maxI", "maxP", "exclusiveMax")):
