@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
@@ -82,7 +82,8 @@ class Token:
 class _Value:
     number: Number
     is_share: bool = False
-    """A percentage, the number 1, or a sum of those: what may stand beside a percentage without doubt."""
+    """A percentage, a sum with one, or the number 1: what may stand beside a percentage without doubt."""
+    has_percentage: bool = False
 
 
 _END: Final = Token("end", "")
@@ -193,7 +194,9 @@ class _Parser:
             symbol = self._next.text if self._next.kind == "symbol" else ""
             if symbol in _POSTFIX and not (symbol == "%" and self._operand_follows()):
                 self._take()
-                left = _Value(_POSTFIX[symbol](left.number), is_share=symbol == "%")
+                left = _Value(
+                    _POSTFIX[symbol](left.number), is_share=symbol == "%", has_percentage=symbol == "%"
+                )
                 continue
             if symbol not in _INFIX or _INFIX[symbol][0] <= strength:
                 break
@@ -217,7 +220,7 @@ class _Parser:
             return _Value(self._named(token.text))
         if token.text in ("+", "-"):
             value = self.expression(_SIGN_STRENGTH)
-            return _Value(negate(value.number), value.is_share) if token.text == "-" else value
+            return replace(value, number=negate(value.number)) if token.text == "-" else value
         if token.text == "(":
             value = self.expression(0)
             self._close(")")
@@ -283,22 +286,18 @@ def _literal(text: str) -> Number:
 
 
 def _combined(left: _Value, symbol: str, right: _Value) -> _Value:
-    is_sum = symbol in ("+", "-")
-    if is_sum and left.is_share != right.is_share:
-        if _is_percentage(right):
-            raise refused(
-                f"'… {symbol} …%' can be read in two ways.",
-                f"Write 200 * (1 {symbol} 15%) for a change of 200 by 15%, or 200 {symbol} 0.15 for the number.",
-            )
-        if _is_percentage(left):
-            raise refused(
-                f"'…% {symbol} …' can be read in two ways.",
-                f"Write 0.15 {symbol} 200 for the numbers, or mod(7, -3) for the remainder of a division.",
-            )
-    return _Value(
-        _INFIX[symbol][1](left.number, right.number), is_share=is_sum and left.is_share and right.is_share
-    )
-
-
-def _is_percentage(value: _Value) -> bool:
-    return value.is_share and value.number != 1
+    compute = _INFIX[symbol][1]
+    if symbol not in ("+", "-"):
+        return _Value(compute(left.number, right.number))
+    if right.has_percentage and not left.is_share:
+        raise refused(
+            f"'… {symbol} …%' can be read in two ways.",
+            f"Write 200 * (1 {symbol} 15%) for a change of 200 by 15%, or 200 {symbol} 0.15 for the number.",
+        )
+    if left.has_percentage and not right.is_share:
+        raise refused(
+            f"'…% {symbol} …' can be read in two ways.",
+            f"Write 0.15 {symbol} 200 for the numbers, or mod(7, -3) for the remainder of a division.",
+        )
+    has_percentage = left.has_percentage or right.has_percentage
+    return _Value(compute(left.number, right.number), is_share=has_percentage, has_percentage=has_percentage)

@@ -267,18 +267,17 @@ class ResolvedRoot:
 
     def _checked(self, names: tuple[str, ...]) -> Path:
         shown = "/".join(names) or "."
-        path = self._path.joinpath(*names)
+        here = self._path
         try:
-            real = path.resolve(strict=True)
+            for name in names:
+                here = here / name
+                if here.is_symlink() or getattr(here, "is_junction", bool)():
+                    raise _is_link(shown)
+            real = here.resolve(strict=True)
         except (OSError, RuntimeError) as error:
             raise _failed(error if isinstance(error, OSError) else OSError(errno.ELOOP, ""), shown) from None
         if not real.is_relative_to(self._path):
             raise outside(shown)
-        here = self._path
-        for name in names:
-            here = here / name
-            if here.is_symlink() or getattr(here, "is_junction", bool)():
-                raise _is_link(shown)
         return real
 
 

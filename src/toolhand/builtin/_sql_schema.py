@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NotRequired, TypedDict
 
-from toolhand.builtin._sqlite_reader import QueryError, SqliteReader
+from toolhand.builtin._sqlite_reader import Answer, QueryError, SqliteReader
 
 _MAX_TABLES: Final = 500
 _MAX_COLUMNS: Final = 2_000
+_MAX_TABLES_IN_BRIEF: Final = 60
 _MAX_LISTING_LENGTH: Final = 12_000
 _EXAMPLE_CHARACTERS: Final = 40
+_MAX_EXAMPLE_LENGTH: Final = 1_500
 _TABLES: Final = """
     SELECT name, type FROM sqlite_schema
     WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
-    ORDER BY name LIMIT {limit}
+    ORDER BY name LIMIT 500
 """
 _SHADOWS: Final = "SELECT name FROM pragma_table_list WHERE type = 'shadow'"
 
@@ -29,32 +32,39 @@ class Table(TypedDict):
 
 
 def table_names(reader: SqliteReader) -> dict[str, bool]:
-    """The tables and views in alphabetical order, and whether each is a view. A search index's inner tables are left out."""
-    found = {
-        str(name): kind == "view"
-        for name, kind in reader.run(_TABLES.format(limit=_MAX_TABLES), rows=_MAX_TABLES).rows
-    }
-    try:
-        inner = {row[0] for row in reader.run(_SHADOWS, rows=10 * _MAX_TABLES).rows}
-    except QueryError:  # before SQLite 3.37
-        inner = set()
-    return {name: is_view for name, is_view in found.items() if name not in inner}
+    """The tables and views in alphabetical order, and whether each is a view. A search index's inner tables are left out.
+
+    Raises:
+        QueryError: when the database cannot be read.
+    """
+    listed, shadows = reader.run_all([_TABLES, _SHADOWS], rows=10 * _MAX_TABLES)
+    if isinstance(listed, QueryError):
+        raise listed
+    # Before SQLite 3.37 there is no such list; then they stay.
+    inner = set() if isinstance(shadows, QueryError) else {row[0] for row in shadows.rows}
+    return {str(name): kind == "view" for name, kind in listed.rows if name not in inner}
 
 
-def columns(reader: SqliteReader, table: str, *, with_types: bool = True) -> list[str]:
-    """The columns of a table, such as "id INTEGER primary key" and "city_id INTEGER → cities.id"."""
-    targets: dict[str, str] = {}
-    if with_types:
-        for row in reader.run(f"PRAGMA foreign_key_list({quoted(table)})", rows=_MAX_COLUMNS).rows:
-            targets[str(row[3])] = f"{row[2]}.{row[4]}" if row[4] else str(row[2])
-    found = []
-    for row in reader.run(f"PRAGMA table_info({quoted(table)})", rows=_MAX_COLUMNS).rows:
-        name, declared, key = str(row[1]), str(row[2] or ""), row[5]
-        if with_types:
-            name = " ".join(filter(None, (name, declared, "primary key" if key else "")))
-            name += f" → {targets[str(row[1])]}" if str(row[1]) in targets else ""
-        found.append(name)
+def columns(reader: SqliteReader, names: Sequence[str], *, with_types: bool = True) -> dict[str, list[str]]:
+    """The columns of tables, such as "id INTEGER primary key" and "city_id INTEGER → cities.id"; none of a broken view."""
+    statements = [f"PRAGMA table_info({quoted(name)})" for name in names]
+    keys = [f"PRAGMA foreign_key_list({quoted(name)})" for name in names] if with_types else []
+    answers = reader.run_all(statements + keys, rows=_MAX_COLUMNS)
+    found: dict[str, list[str]] = {}
+    for i, name in enumerate(names):
+        described, references = answers[i], answers[len(names) + i] if with_types else None
+        targets = {str(row[3]): row for row in references.rows} if isinstance(references, Answer) else {}
+        rows = described.rows if isinstance(described, Answer) else []
+        found[name] = [_column(row, targets) if with_types else str(row[1]) for row in rows]
     return found
+
+
+def _column(row: list[Any], targets: Mapping[str, list[Any]]) -> str:
+    words = " ".join(filter(None, (str(row[1]), str(row[2] or ""), "primary key" if row[5] else "")))
+    target = targets.get(str(row[1]))
+    if target is None:
+        return words
+    return f"{words} → {target[2]}.{target[4]}" if target[4] else f"{words} → {target[2]}"
 
 
 def quoted(name: str) -> str:
@@ -63,16 +73,16 @@ def quoted(name: str) -> str:
     return f'"{escaped}"'
 
 
-def brief(reader: SqliteReader, length: int) -> str:
+def brief(reader: SqliteReader, names: Sequence[str], length: int) -> str:
     """The whole schema in one line, or the tables' names where that would be longer than `length` characters.
 
     It holds names only: stored values reach a model through results, where they can be masked.
     """
-    names = table_names(reader)
-    parts = [f"{name}({', '.join(columns(reader, name, with_types=False))})" for name in list(names)[:60]]
-    whole = "Tables: " + "; ".join(parts)
-    if len(whole) <= length and len(names) <= 60:
-        return whole
+    if len(names) <= _MAX_TABLES_IN_BRIEF:
+        by_table = columns(reader, names, with_types=False)
+        whole = "Tables: " + "; ".join(f"{name}({', '.join(by_table[name])})" for name in names)
+        if len(whole) <= length:
+            return whole
     listed = "Tables (call list_tables for their columns): " + ", ".join(names)
     return listed if len(listed) <= length else f"There are {len(names)} tables: call list_tables first."
 
@@ -90,34 +100,36 @@ def tables(reader: SqliteReader, only: str = "") -> tuple[list[Table], str]:
         if not chosen:
             return [], f"There is no table '{only}'. There is: {', '.join(names)[:1_500] or 'no table'}."
         names = chosen
-    found: list[Table] = []
-    length = 0
-    left_out = False
+    if not names:
+        return [], "The database has no tables yet."
+    by_table = columns(reader, list(names))
+    found, described, length = [], [], 0
     for name, is_view in names.items():
         table = Table(table=name)
         if is_view:
             table["is_view"] = True
-        if length < _MAX_LISTING_LENGTH:
-            _fill(reader, table)
-        else:
-            left_out = True
+        if by_table[name] and length < _MAX_LISTING_LENGTH:
+            table["columns"] = by_table[name]
+            described.append(table)
         length += len(str(table))
         found.append(table)
-    if not found:
-        return [], "The database has no tables yet."
+    _add_rows(reader, described)
+    is_short = length >= _MAX_LISTING_LENGTH
     return (
         found,
-        "Some tables stand without columns: call list_tables with a table's name." if left_out else "",
+        "Some tables stand without columns: call list_tables with a table's name." if is_short else "",
     )
 
 
-def _fill(reader: SqliteReader, table: Table) -> None:
-    name = quoted(table["table"])
-    try:
-        table["columns"] = columns(reader, table["table"])
-        first = reader.run(f"SELECT * FROM {name} LIMIT 1", cell_characters=_EXAMPLE_CHARACTERS)  # noqa: S608 - a quoted name
-        for row in first.rows:
-            table["example"] = dict(zip(first.columns, row, strict=True))
-        table["row_count"] = reader.run(f"SELECT count(*) FROM {name}").rows[0][0]  # noqa: S608 - a quoted name
-    except QueryError:  # out of time, too wide, or a broken view: what is known so far is still useful
-        return
+def _add_rows(reader: SqliteReader, described: Sequence[Table]) -> None:
+    """Adds an example row and the number of rows. What fails (out of time, too wide, a broken view) is left out."""
+    names = [quoted(table["table"]) for table in described]
+    first_rows = [f"SELECT * FROM {name} LIMIT 1" for name in names]  # noqa: S608 - names from the schema, quoted
+    counting = [f"SELECT count(*) FROM {name}" for name in names]  # noqa: S608 - names from the schema, quoted
+    firsts = reader.run_all(first_rows, cell_characters=_EXAMPLE_CHARACTERS)
+    counts = reader.run_all(counting)
+    for table, first, count in zip(described, firsts, counts, strict=True):
+        if isinstance(first, Answer) and first.rows and len(str(first.rows[0])) < _MAX_EXAMPLE_LENGTH:
+            table["example"] = dict(zip(first.columns, first.rows[0], strict=True))
+        if isinstance(count, Answer):
+            table["row_count"] = count.rows[0][0]

@@ -93,12 +93,10 @@ def _meant(reader: SqliteReader, message: str, sql: str) -> str:
         if missing[1] == "table":
             return _bounded(f"Tables: {', '.join(_closest_first(name, names))}.")
         used = [table for table in names if table.casefold() in sql.casefold()] or names
-        listed = [
-            f"{table}({', '.join(_closest_first(name, columns(reader, table, with_types=False)))})"
-            for table in used[:_MAX_TABLES_LOOKED_AT]
-        ]
+        by_table = columns(reader, used[:_MAX_TABLES_LOOKED_AT], with_types=False)
     except QueryError:
         return ""
+    listed = [f"{table}({', '.join(_closest_first(name, found))})" for table, found in by_table.items()]
     return _bounded(f"Columns: {'; '.join(listed)}. Text values stand in single quotes.")
 
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,32 +99,48 @@ class SqliteReader:
         self._owner = os.getpid()
         self._finalizer = weakref.finalize(self, _end_all, self._idle)
 
-    def run(self, sql: str, *, cell_characters: int | None = None, rows: int | None = None) -> Answer:
+    def run(self, sql: str) -> Answer:
         """Runs one statement.
-
-        Args:
-            sql: the statement.
-            cell_characters: instead of the limits' own.
-            rows: instead of the limits' own.
 
         Raises:
             QueryError: when it fails, is refused, or takes too much.
         """
+        (answer,) = self.run_all([sql])
+        if isinstance(answer, QueryError):
+            raise answer
+        return answer
+
+    def run_all(
+        self, statements: Sequence[str], *, cell_characters: int | None = None, rows: int | None = None
+    ) -> list[Answer | QueryError]:
+        """Runs statements one after another on one connection; the limit of seconds is for all of them together.
+
+        Args:
+            statements: one SQL statement each.
+            cell_characters: instead of the limits' own.
+            rows: instead of the limits' own; then the size is no limit.
+
+        Raises:
+            QueryError: when the process cannot answer at all.
+        """
         limits = self._limits
         request = {
             "path": str(self._path),
-            "sql": sql,
+            "statements": list(statements),
             "seconds": limits.seconds,
             "lock_seconds": limits.lock_seconds,
             "rows": rows or limits.rows,
-            "result_characters": limits.result_characters if rows is None else 1_000_000,
+            "result_characters": limits.result_characters if rows is None else 5_000_000,
             "cell_characters": cell_characters or limits.cell_characters,
         }
         with self._process() as process:
-            reply = process.ask(request, limits.seconds + limits.lock_seconds + _GRACE_SECONDS)
-        if "error" in reply:
-            raise QueryError(reply["error"], reply["message"], reply["refused"])
-        return Answer(**reply)
+            replies = process.ask(request, limits.seconds + limits.lock_seconds + _GRACE_SECONDS)
+        return [
+            QueryError(reply["error"], reply["message"], reply["refused"])
+            if "error" in reply
+            else Answer(**reply)
+            for reply in replies
+        ]
 
     def close(self) -> None:
         """Ends the idle processes; a later query starts a new one."""
@@ -139,7 +155,7 @@ class SqliteReader:
         if not self._free.acquire(timeout=self._limits.seconds):
             raise QueryError("SQLITE_BUSY", "too many queries at once")
         try:
-            process = self._idle.pop() if self._idle else _Process()
+            process = self._idle_process() or _Process()
             try:
                 yield process
             except BaseException:
@@ -148,6 +164,16 @@ class SqliteReader:
             self._idle.append(process)
         finally:
             self._free.release()
+
+    def _idle_process(self) -> _Process | None:
+        while True:
+            try:
+                process = self._idle.pop()
+            except IndexError:
+                return None
+            if process.is_alive:
+                return process
+            process.end()
 
 
 class _Process:
@@ -163,7 +189,11 @@ class _Process:
             close_fds=True,
         )
 
-    def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+    @property
+    def is_alive(self) -> bool:
+        return self._child.poll() is None
+
+    def ask(self, request: dict[str, Any], seconds: float) -> list[dict[str, Any]]:
         assert self._child.stdin is not None  # noqa: S101 - opened above
         assert self._child.stdout is not None  # noqa: S101 - opened above
         was_ended = threading.Event()
@@ -185,8 +215,8 @@ class _Process:
             alarm.cancel()
         if not line.endswith(b"\n"):
             raise QueryError("KILLED" if was_ended.is_set() else "GONE")
-        reply: dict[str, Any] = json.loads(line)
-        return reply
+        replies: list[dict[str, Any]] = json.loads(line)
+        return replies
 
     def end(self) -> None:
         self._child.kill()

@@ -8,7 +8,7 @@ Against writing there are four fences, each enough: the file is opened read-only
 and an authorizer lets through only what is on its lists. A text check of the statement is not among them.
 
 One request a line on stdin, one answer a line on stdout, both JSON:
-{"path", "sql", "seconds", "lock_seconds", "rows", "result_characters", "cell_characters"} →
+{"path", "statements", "seconds", "lock_seconds", "rows", "result_characters", "cell_characters"} → for each statement
 {"columns", "rows", "more": "" | "rows" | "size"} or {"error", "message", "refused"}.
 """
 
@@ -100,25 +100,36 @@ class Refusals:
         return sqlite3.SQLITE_DENY
 
 
-def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """Runs one statement on a fresh connection."""
+def answers(request: dict[str, Any]) -> list[dict[str, Any]]:
+    """Runs statements one after another on a fresh connection; the time is for all of them together."""
     refusals = Refusals()
-    connection = None
     try:
         connection = _connect(request, refusals)
+    except (sqlite3.Error, ValueError, MemoryError) as error:
+        return [_failure(error, "")] * len(request["statements"])
+    try:
+        return [_answer(connection, sql, refusals, request) for sql in request["statements"]]
+    finally:
+        connection.close()
+
+
+def _answer(
+    connection: sqlite3.Connection, sql: str, refusals: Refusals, request: dict[str, Any]
+) -> dict[str, Any]:
+    refusals.last = ""
+    try:
         # Only at the end, where a semicolon cannot be inside a literal: there it would be followed by a quote.
-        cursor = connection.execute(request["sql"].rstrip().rstrip("; \t\r\n\f；"))
+        cursor = connection.execute(sql.rstrip().rstrip("; \t\r\n\f；"))
         if cursor.description is None:
             return {"error": "EMPTY", "message": "", "refused": ""}
         return _rows(cursor, request)
-    except MemoryError:
-        return {"error": "SQLITE_NOMEM", "message": "", "refused": ""}
-    except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
-        name = getattr(error, "sqlite_errorname", None) or type(error).__name__
-        return {"error": name, "message": str(error), "refused": refusals.last}
-    finally:
-        if connection is not None:
-            connection.close()
+    except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError, MemoryError) as error:
+        return _failure(error, refusals.last)
+
+
+def _failure(error: BaseException, refused: str) -> dict[str, Any]:
+    name = "SQLITE_NOMEM" if isinstance(error, MemoryError) else getattr(error, "sqlite_errorname", None)
+    return {"error": name or type(error).__name__, "message": str(error), "refused": refused}
 
 
 def _connect(request: dict[str, Any], refusals: Refusals) -> sqlite3.Connection:
@@ -127,7 +138,6 @@ def _connect(request: dict[str, Any], refusals: Refusals) -> sqlite3.Connection:
     connection = sqlite3.connect(uri, uri=True, timeout=request["lock_seconds"], isolation_level=None)
     connection.text_factory = _text
     connection.execute("PRAGMA query_only = ON")
-    connection.execute("PRAGMA trusted_schema = OFF")
     connection.set_progress_handler(lambda: time.monotonic() > ends, _OPERATIONS_PER_CHECK)
     _load_schema(connection)
     for limit, most in _LIMITS.items():
@@ -215,7 +225,7 @@ def main() -> None:
     """Answers requests until stdin ends."""
     _bound_this_process()
     for line in sys.stdin.buffer:
-        reply = json.dumps(answer(json.loads(line)))
+        reply = json.dumps(answers(json.loads(line)))
         sys.stdout.buffer.write(reply.encode() + b"\n")
         sys.stdout.buffer.flush()
 

@@ -175,7 +175,7 @@ def _folded(name: str) -> str:
 @lru_cache(maxsize=1)
 def _zones_by_name() -> dict[str, tuple[str, ...]]:
     """IANA names by their folded full name, by their last part ("new york") and by the cities above."""
-    available = available_timezones()
+    available = available_timezones() - {"localtime", "posixrules", "Factory"}
     found: dict[str, tuple[str, ...]] = {}
     # Whole names and their regions' cities; "US/Pacific", "Etc/…" and the like are old links and would only make doubt.
     regions = (

@@ -20,12 +20,14 @@ ORDER_COUNT: Final = 400
 _FIRST_DAY: Final = dt.date(2026, 1, 1)
 
 _SCHEMA: Final = """
-CREATE TABLE products (id INTEGER PRIMARY KEY, name TEXT NOT NULL, name_en TEXT NOT NULL, category TEXT NOT NULL, price REAL NOT NULL);
+CREATE TABLE products (id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL, name_en TEXT NOT NULL, category TEXT NOT NULL, price REAL NOT NULL);
 CREATE TABLE stock (product_id INTEGER NOT NULL REFERENCES products(id), warehouse TEXT NOT NULL, quantity INTEGER NOT NULL,
     PRIMARY KEY (product_id, warehouse));
 CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT NOT NULL, city TEXT NOT NULL, city_zh TEXT NOT NULL);
 CREATE TABLE orders (id INTEGER PRIMARY KEY, customer_id INTEGER NOT NULL REFERENCES customers(id),
-    product_id INTEGER NOT NULL REFERENCES products(id), quantity INTEGER NOT NULL, order_date TEXT NOT NULL, status TEXT NOT NULL);
+    product_id INTEGER NOT NULL REFERENCES products(id), quantity INTEGER NOT NULL,
+    order_date TEXT NOT NULL, status TEXT NOT NULL);
 """
 _PRODUCTS: Final = (
     ("扳手", "wrench", "tools", 35.0),

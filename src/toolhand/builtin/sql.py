@@ -122,9 +122,8 @@ def _checked(path: Path, reader: SqliteReader) -> str:
     if not path.is_file():
         raise SettingsError(f"{path} is not a file: give the path of a SQLite file")
     try:
-        return (
-            brief(reader, _MAX_DESCRIBED_LENGTH) if table_names(reader) else "The database has no tables yet."
-        )
+        names = list(table_names(reader))
+        return brief(reader, names, _MAX_DESCRIBED_LENGTH) if names else "The database has no tables yet."
     except QueryError as error:
         if error.code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             reason = f"the database {path} is locked by another program: try again when that one is done"

@@ -1,0 +1,54 @@
+"""The contract of every file in the folder: what it offers is a reading tool that a model can understand."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from toolhand.builtin import BuiltinSettings, builtin_tools, offered
+from toolhand.builtin.sample import make_sample
+from toolhand.core.errors import SettingsError
+from toolhand.core.plugins import load, names
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return BuiltinSettings(database=make_sample(tmp_path / "shop.db"), root=tmp_path)
+
+
+def test_time_and_calculator_are_always_there():
+    assert [tool.name for tool in builtin_tools()] == ["calculate", "current_time"]
+
+
+def test_sql_comes_with_a_database_and_files_with_a_root(settings):
+    found = [tool.name for tool in builtin_tools(settings.database, str(settings.root))]
+    assert sorted(found) == [
+        "calculate", "current_time", "list_files", "list_tables", "query_database", "read_file", "search_files",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", names("builtin"))
+def test_every_tool_of_every_file_is_described(name, settings):
+    offer = getattr(load("builtin", name), "offer", None)
+    for tool in offer(settings) if offer else []:
+        assert tool.rules.effect == "reads"
+        assert tool.rules.timeout
+        assert len(tool.description) > 30
+        assert any("\u4e00" <= character <= "\u9fff" for character in tool.description)
+        for parameter, schema in tool.properties.items():
+            assert schema.get("description"), f"{tool.name}.{parameter} has no description"
+            assert schema["type"] in ("string", "integer")
+
+
+def test_a_clock_can_be_given():
+    clock = dt.datetime(2026, 3, 8, 4, 5, 6, tzinfo=dt.UTC)
+    tools = {tool.name: tool for tool in offered(BuiltinSettings(now=lambda: clock))}
+    assert tools["current_time"](timezone="UTC")["time"] == "2026-03-08T04:05:06+00:00"
+
+
+@pytest.mark.parametrize("setting", ["database", "root"])
+def test_what_is_missing_is_said_in_one_sentence(tmp_path, setting):
+    with pytest.raises(SettingsError, match="there is no") as caught:
+        builtin_tools(**{setting: tmp_path / "nothing"})
+    assert "\n" not in str(caught.value)
