@@ -49,4 +49,6 @@ def bound(
 
 def parameter(name: str, schema: dict[str, Any]) -> Tool:
     """A tool with one required parameter."""
-    return Tool(name="errand", parameters={"type": "object", "properties": {name: schema}, "required": [name]})
+    return Tool(
+        name="errand", parameters={"type": "object", "properties": {name: schema}, "required": [name]}
+    )

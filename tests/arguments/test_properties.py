@@ -17,14 +17,31 @@ from toolhand.core.tools import Rules, Tool
 
 NAMES = st.sampled_from(["city", "days", "timeout_s", "城市", "a b", "kind", "tags", "is_on"])
 WORDS = st.sampled_from(
-    ["3", "三", "1.5万", "true", "否", "null", "unknown", "", "a, b", "1,2", "[1, 2]", '{"kind": "x"}', "半小时", "20%"]
+    [
+        "3",
+        "三",
+        "1.5万",
+        "true",
+        "否",
+        "null",
+        "unknown",
+        "",
+        "a, b",
+        "1,2",
+        "[1, 2]",
+        '{"kind": "x"}',
+        "半小时",
+        "20%",
+    ]
     + ["明天", "2026-03-05", "HIGH", "low", "0x1", "NaN", "\ud83d", "１２", "{", "[", "003", "1e5", "x" * 70]
 )
 NUMBERS = st.integers(-(2**70), 2**70) | st.floats(allow_nan=True, allow_infinity=True)
 SCALARS = st.none() | st.booleans() | NUMBERS | WORDS | st.text(max_size=12)
 VALUES = st.recursive(
     SCALARS,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES | st.text(max_size=5), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(NAMES | st.text(max_size=5), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 OPTIONS = st.lists(st.sampled_from(["low", "high", "高", 1, 2, True, None, ""]), min_size=1, max_size=4)
@@ -54,7 +71,11 @@ SIMPLE: st.SearchStrategy[dict[str, Any]] = st.one_of(
 
 
 def _object(members: dict[str, Any], required: list[str], extra: Any) -> dict[str, Any]:
-    schema = {"type": "object", "properties": members, "required": [name for name in required if name in members]}
+    schema = {
+        "type": "object",
+        "properties": members,
+        "required": [name for name in required if name in members],
+    }
     return schema if extra is None else {**schema, "additionalProperties": extra}
 
 
@@ -62,9 +83,14 @@ def _compound(inner: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dic
     return st.one_of(
         st.builds(lambda items: {"type": "array", "items": items, "maxItems": 3}, inner),
         st.builds(lambda parts: {"anyOf": parts}, st.lists(inner, min_size=1, max_size=3)),
-        st.builds(lambda part, default: {**part, "default": default}, inner, st.sampled_from(["", "low", None, 3])),
         st.builds(
-            _object, st.dictionaries(NAMES, inner, max_size=3), st.lists(NAMES, max_size=3), st.sampled_from([None, True, False])
+            lambda part, default: {**part, "default": default}, inner, st.sampled_from(["", "low", None, 3])
+        ),
+        st.builds(
+            _object,
+            st.dictionaries(NAMES, inner, max_size=3),
+            st.lists(NAMES, max_size=3),
+            st.sampled_from([None, True, False]),
         ),
         st.builds(lambda first, second: {"allOf": [first, second]}, inner, inner),
     )

@@ -207,7 +207,7 @@ def _joined(by_type: Mapping[type, tuple[Predicate, ...]], whole: tuple[Predicat
         for test in tests:  # noqa: SIM110 - a generator would cost more than the tests
             if not test(value):
                 return False
-        for test in whole:  # noqa: SIM110
+        for test in whole:
             if not test(value):
                 return False
         return True
