@@ -129,7 +129,7 @@ def read_value(text: str, start: int = 0, *, stops: re.Pattern[str] | None = Non
     """
     begin = _BLANK.match(text, start).end()  # type: ignore[union-attr]
     first = text[begin : begin + 1]
-    if first in '{["':
+    if first in '{["' and not text.startswith('"""', begin):
         if not first:
             raise LooseError("a value was expected", begin)
         try:
@@ -197,9 +197,15 @@ class Reading:
 
     def at_end(self) -> bool:
         """Whether the text, or what the caller allows of it, ends here."""
-        return self.pos >= len(self.text) or (
-            self.stops is not None and self.stops.match(self.text, self.pos) is not None
-        )
+        if self.pos >= len(self.text):
+            return True
+        if (
+            self.stops is None
+            or self.text[self.pos] not in "<`["
+            or not self.stops.match(self.text, self.pos)
+        ):
+            return False
+        return self.text[self.pos] != "<" or not OPENING.match(self.text, self.pos)
 
     def cut(self) -> None:
         self.is_cut = True

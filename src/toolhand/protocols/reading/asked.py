@@ -108,12 +108,14 @@ class Scanned:
         candidates: in order.
         fences: in order.
         thoughts: the spans of reasoning.
+        labelled: the spans of lines that are labelled as a thought.
         noise: the spans of markers that mean nothing to a reader.
     """
 
     candidates: list[Candidate] = field(default_factory=list)
     fences: list[Fence] = field(default_factory=list)
     thoughts: list[tuple[int, int]] = field(default_factory=list)
+    labelled: list[tuple[int, int]] = field(default_factory=list)
     noise: list[tuple[int, int]] = field(default_factory=list)
 
 

@@ -11,11 +11,19 @@ from toolhand.parsing.loose import LooseError, read_value
 from toolhand.parsing.pythonic import PythonCall, read_arguments
 from toolhand.parsing.simple_yaml import YamlError, read_yaml
 from toolhand.protocols.reading.asked import STOPS, Asked, State
-from toolhand.protocols.reading.elements import read_pairs, read_parameters
+from toolhand.protocols.reading.elements import closing_tag, read_pairs, read_parameters
 from toolhand.protocols.reading.envelopes import syntax_problem
 from toolhand.protocols.reading.markers import Marker, marker_at
 from toolhand.protocols.reading.scan import Scan
 from toolhand.tools.collection import folded
+
+_STRAY = re.compile(r"\s*[}\]]+(?=\s*(?:$|<|\[|```))")
+_PYTHON_LIST = re.compile(r"[\[［]\s*(?=[^\W\d][\w.]*\s*[(（])")
+_BRACKET_BEHIND = re.compile(r"\s*[(（]")
+_BLANKS = re.compile(r"[ \t]*")
+_UP_TO_VALUE = re.compile(r"[\s:：]*(?:`{3,}[\w\-]*\s*)?")
+_FENCE_BEHIND = re.compile(r"\s*`{2,}")
+_PAIR_KEY = re.compile(r"<arg_?key>")
 
 _SKIP = re.compile(r"(?:[\s,;，；\u00a0\ufeff]+|<!--.*?-->)+", re.DOTALL)
 _FENCE_HERE = re.compile(r"(`{3,})[ \t]*[\w+\-]*[ \t]*\n?")
@@ -71,7 +79,7 @@ def read_body(scan: Scan, pos: int) -> Body:
 
 def _trailing(text: str, pos: int) -> int:
     """Past a stray bracket that is left behind a value."""
-    match = re.compile(r"\s*[}\]]+(?=\s*(?:$|<|\[|```))").match(text, pos)
+    match = _STRAY.match(text, pos)
     return match.end() if match else pos
 
 
@@ -155,6 +163,9 @@ def _element(scan: Scan, pos: int, marker: Marker, end: int, body: Body) -> int:
         if name and len(name) < 80 and "\n" not in name:
             after = text.find(">", close) + 1
             return _with_argument_element(scan, name, after, body)
+    own_close = closing_tag(marker.name).search(text, end, end + 200)
+    if own_close and not body.asked and "<" not in text[end : own_close.start()]:
+        return own_close.end()  # what stands beside the name and the arguments, such as a server's name
     return end if not body.asked else pos
 
 
@@ -168,7 +179,7 @@ def _with_argument_element(scan: Scan, name: str, pos: int, body: Body) -> int:
         body.asked.append(Asked(name, {}))
         body.is_closed = True
         return pos
-    close = re.compile(rf"</{argument[1]}\s*>", re.IGNORECASE).search(text, argument.end())
+    close = closing_tag(argument[1]).search(text, argument.end())
     asked: Asked | None
     if close is None:
         asked = Asked(name, {})
@@ -199,7 +210,7 @@ def _function(scan: Scan, name: str, pos: int, body: Body, fixes: tuple[Any, ...
 def _value(scan: Scan, pos: int, body: Body) -> int:
     """A JSON value, or a list of calls in Python's syntax."""
     text = scan.text
-    inner = re.compile(r"[\[［]\s*(?=[^\W\d][\w.]*\s*[(（])").match(text, pos)
+    inner = _PYTHON_LIST.match(text, pos)
     if inner:
         return python_list(scan, inner.end(), body)
     try:
@@ -270,8 +281,9 @@ def _named(scan: Scan, pos: int, body: Body, *, only_calls: bool = False) -> int
     if not match or len(match["name"]) > 100:
         return pos
     name, after = match["name"], match.end()
-    bracket = re.compile(r"\s*[(（]").match(text, after)
+    bracket = _BRACKET_BEHIND.match(text, after)
     if bracket:
+        name = without_method(scan, name)
         try:
             call = read_arguments(text, bracket.end(), STOPS)
         except LooseError as problem:
@@ -290,11 +302,18 @@ def _named(scan: Scan, pos: int, body: Body, *, only_calls: bool = False) -> int
     return _behind_name(scan, pos, name, after, body, had_separator=had_separator)
 
 
+def without_method(scan: Scan, name: str) -> str:
+    """`tool.call` and its like are the tool."""
+    stem, _, method = name.rpartition(".")
+    is_method = method in ("call", "run", "invoke", "execute") and scan.tools.lookup(name) is None
+    return stem if is_method and scan.tools.lookup(stem) is not None else name
+
+
 def _separators(text: str, name: str, after: int) -> tuple[str, int, bool]:
     """Past the tokens between a name and its arguments; `function<sep>name` gives the second word."""
     had = False
     while True:
-        pos = re.compile(r"[ \t]*").match(text, after).end()  # type: ignore[union-attr]
+        pos = _BLANKS.match(text, after).end()  # type: ignore[union-attr]
         found = marker_at(text, pos) if text[pos : pos + 1] in ("<", "[") else None
         if not found or found[0].kind not in ("between", "noise"):
             return name, after, had
@@ -318,18 +337,18 @@ def marker_follows(text: str, pos: int) -> bool:
 def _behind_name(scan: Scan, pos: int, name: str, after: int, body: Body, *, had_separator: bool) -> int:
     text = scan.text
     tool = scan.tools.lookup(name)
-    rest = re.compile(r"[\s:：]*(?:`{3,}[\w\-]*\s*)?").match(text, after).end()  # type: ignore[union-attr]
+    rest = _UP_TO_VALUE.match(text, after).end()  # type: ignore[union-attr]
     char = text[rest : rest + 1]
     if char in ("{", "｛"):
         asked = Asked(name, {})
         body.is_readable = True
         asked, stop = read_parameters(text, rest, asked, tool, scan.envelopes)
         body.asked.append(asked)
-        fence = re.compile(r"\s*`{2,}").match(text, stop)
+        fence = _FENCE_BEHIND.match(text, stop)
         return fence.end() if fence and "`" in text[after:rest] else stop
     if char == "<":
         found = marker_at(text, rest)
-        if re.compile(r"<arg_?key>").match(text, rest):
+        if _PAIR_KEY.match(text, rest):
             asked, stop = read_pairs(text, rest, Asked(name, {}))
             body.is_readable = True
             body.asked.append(asked)

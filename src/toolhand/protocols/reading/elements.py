@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import re
+from functools import lru_cache
 from typing import Any
 
 from toolhand.core.tools import Tool
@@ -38,6 +39,17 @@ _CHILD = re.compile(r"<([^\W\d][\w.\-]*)((?:\s+[\w\-]+\s*=\s*(?:\"[^\"]*\"|'[^']
 _CDATA = re.compile(r"^\s*<!\[CDATA\[(.*?)(?:\]\]>\s*$|$)", re.DOTALL)
 _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|#\d+|#x[0-9a-fA-F]+);")
 _RAW_AMPERSAND = re.compile(r"&(?!(?:lt|gt|amp|quot|apos|#\d+|#x[0-9a-fA-F]+);)")
+
+
+@lru_cache(maxsize=1024)
+def closing_tag(name: str) -> re.Pattern[str]:
+    """What closes an element of this name."""
+    return re.compile(rf"</{re.escape(name)}\s*>", re.IGNORECASE)
+
+
+@lru_cache(maxsize=1024)
+def _opening_tags(names: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(rf"<(?:{'|'.join(map(re.escape, names)) or '$^'})\s*/?>", re.IGNORECASE)
 
 
 def plain(raw: str) -> str:
@@ -141,12 +153,14 @@ def _loose_body(
     """Plain text between the tags: YAML, or the one required value."""
     if asked.arguments:
         return asked, pos
-    ends = (_OUTER_CLOSE.search(text, pos), re.compile(rf"</{re.escape(asked.name)}\s*>").search(text, pos))
+    ends = (_OUTER_CLOSE.search(text, pos), closing_tag(asked.name).search(text, pos))
     close = min((found for found in ends if found), key=lambda found: found.start(), default=None)
     end = close.start() if close else len(text)
     raw = text[pos:end]
     if not close:
         asked.state = "cut"
+        if text[pos - 1 : pos] == " " and text[pos - 2 : pos - 1] == ">":
+            return asked, pos  # a sentence goes on behind a tag that it mentions
     begin = text.rfind("\n", 0, pos) + 1
     try:
         value = read_yaml(text[begin if not text[begin:pos].strip() else pos : end])
@@ -262,10 +276,9 @@ def _child(
     if child[3]:
         arguments[name] = ""
         return child.end()
-    close = re.compile(rf"</{re.escape(child[1])}\s*>", re.IGNORECASE)
-    others = "|".join(re.escape(key) for key in tool.properties) or "$^"
-    following = re.compile(rf"<(?:{others})\s*/?>", re.IGNORECASE)
-    own_close = re.compile(rf"</{re.escape(asked.name)}\s*>", re.IGNORECASE)
+    close = closing_tag(child[1])
+    following = _opening_tags(tuple(tool.properties))
+    own_close = closing_tag(asked.name)
     pos = child.end()
     first: re.Match[str] | None = None
     for _ in range(64):

@@ -32,7 +32,7 @@ _LIST_KEYS = frozenset(
     "toolcalls calls functioncalls tooluses actions toolcall functioncall tooluse 工具调用 调用列表".split()
 )
 _WRAP_KEYS = frozenset(
-    "functioncall toolcall tooluse call function message delta toolrequest functions 工具调用 函数调用 action tool".split()
+    "command functioncall toolcall tooluse call function message delta toolrequest functions 工具调用 函数调用 action tool".split()
 )
 _DEEP_KEYS = frozenset("content choices output outputs parts messages message".split())
 _ASIDE_KEYS = frozenset(

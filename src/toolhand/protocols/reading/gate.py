@@ -13,14 +13,17 @@ from toolhand.protocols.reading.lines import LineJudge
 from toolhand.protocols.reading.markers import BRACKET, marker_at
 from toolhand.tools.collection import ToolCollection
 
+_MARK = re.compile(r"[<\[◁]")
+_LAST_WORD = re.compile(r"[A-Za-z_]{1,16}\s*[:=]?\s*$")
+
 EDGE = " \t\r\n\ufeff\u200b\u00a0"
 
 State = Literal["text", "thinking", "fence", "closed"]
 Step = tuple[Literal["pass", "wait", "hold", "think", "drop"], int]
 
-_INTERESTING = re.compile(r"[\n<\[［{｛【]")
+_INTERESTING = re.compile(r"[\n◁<\[［{｛【]")
 _TAG_BEGUN = re.compile(
-    r"<[|｜]?/?[\w:.\-▁]{0,40}(?:[|｜][\w▁ ]{0,40}[|｜]?|=[^\s<>]{0,60}|\s+[A-Za-z_\-]*(?:=[^<>\n]{0,80})?)?$"
+    r"<[|｜]?/?[\w:.\-▁]{0,40}(?:[|｜][\w▁ ]{0,40}[|｜]?|=[^\s<>]{0,60}|\s+[A-Za-z_\-]*(?:=[^<>\n]{0,80})?)?/?$"
 )
 _LIST_BEGUN = re.compile(r"[\[［]\s*(?:[^\W\d][\w.\-]{0,60}\s*)?$")
 _LIST = re.compile(r"[\[［]\s*(?:[{｛]|[^\W\d][\w.\-]{0,60}\s*[(（])")
@@ -50,6 +53,9 @@ _LIKE_REASONING = re.compile(
 def begins_like_reasoning(text: str) -> bool:
     """Whether a text opens as a model thinking to itself does, not as an answer."""
     return _LIKE_REASONING.match(text[:_HEAD].lstrip(EDGE)) is not None
+
+
+_FENCE_ENDS = {mark: re.compile(rf"\n[ \t>]*{mark}[`~]*[ \t]*\n") for mark in ("```", "~~~")}
 
 
 class Gate:
@@ -186,6 +192,10 @@ class Gate:
     def _begins(self, text: str, pos: int) -> Step:
         """What the character at a position begins, as far as can be seen."""
         char = text[pos]
+        if char == "◁":
+            if "▷" not in text[pos : pos + 24]:
+                return ("wait", pos) if len(text) - pos < 24 else ("pass", pos + 1)
+            return self._marked(text, pos)
         if char == "<":
             return self._tag(text, pos)
         if char in "{｛":
@@ -234,7 +244,7 @@ class Gate:
     def _think(self) -> bool:
         text = self._pending
         while True:
-            found = re.compile(r"[<\[]").search(text, self._checked)
+            found = _MARK.search(text, self._checked)
             if found is None:
                 self._drop(len(text))
                 self._checked = 0
@@ -243,7 +253,11 @@ class Gate:
             self._checked = pos
             tag = marker_at(text, pos)
             if tag is None:
-                if _TAG_BEGUN.match(text, pos) or _BRACKET_BEGUN.match(text, pos):
+                if (
+                    (text[pos] == "◁" and len(text) - pos < 24)
+                    or _TAG_BEGUN.match(text, pos)
+                    or _BRACKET_BEGUN.match(text, pos)
+                ):
                     return False
                 self._checked = pos + 1
                 continue
@@ -260,9 +274,7 @@ class Gate:
     def _fence(self) -> bool:
         """Waits for the end of a fenced block and passes it when no call stands in it."""
         text = self._pending
-        close = re.compile(rf"\n[ \t>]*{re.escape(self._fence_mark)}[`~]*[ \t]*\n").search(
-            text, self._checked
-        )
+        close = _FENCE_ENDS[self._fence_mark].search(text, self._checked)
         if close is None:
             return False
         if self._lines.holds_call(text[self._checked : close.end()]):
@@ -276,7 +288,7 @@ class Gate:
 
 def _without_prefix_word(text: str) -> str:
     """The text without a last word that may belong to the list behind it."""
-    match = re.compile(r"[A-Za-z_]{1,16}\s*[:=]?\s*$").search(text, max(0, len(text) - 24))
+    match = _LAST_WORD.search(text, max(0, len(text) - 24))
     if match and any(word.startswith(match[0].rstrip(" \t\n:=").lower()) for word in _PREFIX_WORDS):
         begin = match.start()
         if begin == 0 or not (text[begin - 1].isalnum() or text[begin - 1] == "_"):

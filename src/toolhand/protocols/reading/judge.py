@@ -28,6 +28,7 @@ _CALL_LANGUAGES = frozenset(
 _WORDS = re.compile(r"[^\W\d_]")
 _COMMENT = re.compile(r"(?:#|//|--|<!--)[^\n]*")
 _SENTENCE_END = re.compile(r"[.!?。！？…~：:;；\n>）)】」”\"]\s*$")
+_ITEM_MARK = re.compile(r"\n[ \t]*(?:\d{1,2}|[A-Za-z]|[-*•])[.)、:：]?[ \t]*$")
 _DIRECTED = {"“": "”", "‘": "’", "「": "」", "『": "』", "《": "》"}
 
 
@@ -107,7 +108,7 @@ def _lead(gaps: list[str], index: int) -> str:
     """The last words before a candidate; neighbours in one row share them."""
     while index > 0 and not _WORDS.search(gaps[index]):
         index -= 1
-    return gaps[index].rstrip()[-160:]
+    return _ITEM_MARK.sub("", gaps[index].rstrip()[-160:])
 
 
 def _tail(gaps: list[str], index: int) -> str:
@@ -126,7 +127,7 @@ def _form(
     if fence is not None and not sole[candidate.fence]:
         return _ALWAYS
     if fence is None and (
-        is_quoted(text, candidate, setting.gaps[: index + 1]) or _in_table(text, candidate)
+        is_quoted(text, candidate, setting.gaps[: index + 1]) or _in_block(text, candidate)
     ):
         return _ALWAYS
     points = _INTRODUCED[candidate.introduction] + (1 if candidate.is_weak else 0)
@@ -142,6 +143,11 @@ def _form(
     if candidate.is_signature:
         points += 2
     behind = "".join(setting.gaps[index + 1 :])
+    before = "".join(setting.gaps[: index + 1]).rstrip().rstrip("：:").rstrip()
+    if _lead(setting.gaps, index).rstrip().endswith(("?", "？")):
+        points += 3
+    if candidate.introduction == "bare":
+        points += _alternatives(setting, scanned, index)
     if fence is not None:
         points += _language(fence)
     else:
@@ -151,7 +157,18 @@ def _form(
     ending = behind.rstrip().rstrip("”\"')）")
     if ending.endswith(("?", "？", "吗", "吗。")):
         points += 3
-    return points + (1 if candidate.introduction == "bare" and len(behind.strip()) > 80 else 0)
+    if candidate.introduction == "bare":
+        points += 1 if len(behind.strip()) > 80 else 0
+        points += 2 if _WORDS.search(before) else 0  # taken back by an announcement
+    return points
+
+
+def _alternatives(setting: Setting, scanned: Scanned, index: int) -> int:
+    """Several bare objects with words between them are shown one after the other, not called."""
+    between = setting.gaps[1:-1]
+    if len(scanned.candidates) > 1 and any(_WORDS.search(gap) for gap in between):
+        return 2
+    return 0
 
 
 def _language(fence: Fence) -> int:
@@ -178,8 +195,12 @@ def _line(text: str, candidate: Candidate) -> int:
     return points
 
 
-def _in_table(text: str, candidate: Candidate) -> bool:
+def _in_block(text: str, candidate: Candidate) -> bool:
+    """Whether it stands in a quotation block or in the cell of a table."""
     begin = text.rfind("\n", 0, candidate.start) + 1
+    line = text[begin : candidate.start].lstrip()
+    if line.startswith(">"):
+        return True
     return (
         text[begin : candidate.start].lstrip().startswith("|")
         and "|" in text[candidate.end : candidate.end + 200].split("\n")[0]

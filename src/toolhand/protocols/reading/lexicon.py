@@ -90,7 +90,7 @@ SIGNALS: tuple[Signal, ...] = (
         r" (?:can|could|should|may|might|need|must|will|expects?|has to|have to|would|prints?|emits?|writes?|sends?)\b",
         r"\b(?:yourself|by hand|on your (?:own|side|machine|end)|from a terminal|in your (?:terminal|shell|browser|code|script|client)|curl|when a model|a model (?:that|which|wants))\b",
         r"请(?:您|你)?(?:先|再)?(?:把|将|自行|自己|在|复制|保存|粘贴|替换|填写|学生|改成|按|用|参照|参考|手动|登录|打开|放|运行|执行)|自行|[自己手]己?(?:动手|手动|执行|运行|保存|提交|替换)"
-        r"|[您你](?:可以|只需|需要|应该?)|复制|粘贴|保存(?:到|为|后|成|一下)|[写放填贴]进|[写放填贴]到|加[入到]|替换|提交到|把(?:下面|以下|上面|这段|它|尖括号)",
+        r"|[您你](?:可以|只需|需要|应该?)|(?:可以?|能)(?:这样|如下|发送|使用|写|用|调用|参考|直接|按)|如果?(?:要|想|需要|您|你)|复制|粘贴|保存(?:到|为|后|成|一下)|[写放填贴]进|[写放填贴]到|加[入到]|替换|提交到|把(?:下面|以下|上面|这段|它|尖括号)",
     ),
     _signal(
         "comparison",
@@ -102,8 +102,8 @@ SIGNALS: tuple[Signal, ...] = (
         "permission",
         4,
         r"\b(?:shall I|should I|do you want|would you like|may I|can I go|is (?:that|this) (?:ok\w*|right|correct|what)|please confirm|confirm (?:\w+ ){0,4}first|let me know (?:if|whether|when)|want me to"
-        r"|if you (?:agree|approve|say|confirm|want|like)|once you|before I (?:run|send|do|call|go|execute|make)|with your (?:ok|approval|permission)|go ahead\?|waiting for your)",
-        r"需要我|要不要|是否(?:需要|要|现在|继续|执行|确认|可以)|要我|可以吗|好吗|行吗|对吗|执行吗|请(?:您|你)?先?确认|确认(?:后|之后|无误)|[您你]同意|等[您你]|得到?[您你]",
+        r"|if you (?:agree|approve|say|confirm|want|like)|once you|before I (?:run|send|do|call|go|execute|make)|with your (?:ok|approval|permission)|go ahead\?|waiting for your|reply (?:with )?[\"'“]?(?:yes|ok|confirm|go)|(?:want|like) (?:me|us) to)",
+        r"需要我|要不要|是否(?:需要|要|现在|继续|执行|确认|可以)|要我|可以吗|好吗|行吗|对吗|执行吗|请(?:您|你)?先?确认|确认(?:后|之后|无误)|确认一下|(?:跟|和|与|请|向|需)[您你].{0,4}确认|回复.{0,12}(?:继续|执行|再)|再继续|[您你]同意|等[您你]|得到?[您你]",
     ),
     _signal(
         "announced",

@@ -29,6 +29,7 @@ Kind = Literal[
 # A tag or token, also with its second bar or its closing bracket missing.
 TAG = re.compile(r"<(?P<lead>[|｜]?)(?P<inner>(?:/|\w)[^<>\n]{0,120}?)(?P<trail>[|｜]?)(?:/?>|(?=\n))")
 BRACKET = re.compile(r"\[(?P<inner>/?[A-Z][A-Z_ ]{1,30})\]")
+_TRIANGLES = re.compile(r"◁(?P<inner>/?\w{1,20})▷")
 
 _ATTRIBUTE = re.compile(r"""([\w.\-:]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 _FUNCTION = re.compile(
@@ -57,6 +58,7 @@ _CALLING = frozenset(
 _STARTING = frozenset("start begin bos prefix".split())
 _ENDING = frozenset("end stop eos suffix".split())
 _BETWEEN = frozenset("sep separator args argument arguments constrain".split())
+_HELPING = frozenset("use mcp run my the code request".split())
 _RESULT = frozenset("result results response responses observation output outputs returns 结果 观察".split())
 _PLAIN_TAGS = frozenset(
     "tool tools call calls toolcall toolcalls functioncall functioncalls function functions tooluse toolrequest toolinvocation "
@@ -122,11 +124,15 @@ def _by_words(
         return Marker("think_end", is_token=True)
     if is_token:
         return _token(said, words, folded, is_end)
+    if "turn" in said and said <= _STARTING | _ENDING | {"of", "turn"}:
+        return Marker("noise", tag=folded)
     if said & _RESULT and (said & _CALLING or folded in ("observation", "functionresult")):
         return Marker("result")
     if folded in _PLAIN_TAGS or (len(words) > 2 and "".join(words[-2:]) in _PLAIN_TAGS and said & _CALLING):
         return Marker("close" if is_end else "open", attributes=attributes, tag=local.lower())
-    if said & _CALLING and (said <= _CALLING | _STARTING | _ENDING or said & (_STARTING | _ENDING)):
+    if said & _CALLING and (
+        said <= _CALLING | _STARTING | _ENDING | _HELPING or said & (_STARTING | _ENDING)
+    ):
         return Marker("close" if is_end else "open", attributes=attributes, tag=local.lower())
     return Marker("element_end" if is_end else "element", local, attributes=attributes, tag=local.lower())
 
@@ -134,7 +140,9 @@ def _by_words(
 def _token(said: set[str], words: list[str], folded: str, is_end: bool) -> Marker:
     if said & _RESULT and said & (_CALLING | {"observation"}) and not said & _STARTING - {"begin", "start"}:
         return Marker("result" if not is_end else "noise", is_token=True)
-    if said & _BETWEEN:
+    if said & _BETWEEN or "id" in said:
+        if not said & (_CALLING | _BETWEEN):
+            return Marker("noise", is_token=True, tag=folded)
         return Marker("between", is_token=True)
     if (
         "python" in said
@@ -160,6 +168,9 @@ def marker_at(text: str, position: int) -> tuple[Marker, int] | None:
             return None
         marker = classify(match["inner"].replace(" ", "_"), True)
         return (marker, match.end()) if marker.kind != "noise" else None
+    if text.startswith("◁", position):
+        match = _TRIANGLES.match(text, position)
+        return (classify(match["inner"], True), match.end()) if match else None
     match = TAG.match(text, position)
     if not match:
         return None

@@ -22,8 +22,9 @@ GROUP = "protocols.reading.families"
 FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*([\w+.#\-]*)[^\n`]*(?:\n|$)")
 _FENCE_END = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*(?:\n|$)")
 _INLINE_CODE = re.compile(r"(`+)(?!`)[^\n]*?(?<!`)\1(?!`)")
+_ROLE_WORD = re.compile(r"[ \t]*(?:assistant|model)\b[ \t]*(?=\n|<|$)")
 _HAS_WORDS = re.compile(r"[^\W\d_]")
-_MAY_ASK = re.compile(r"[<{\[(｛［【（✿`]|[:：]|>>>")
+_MAY_ASK = re.compile(r"[<{\[(｛［【（✿`◁#*]|[:：]|>>>")
 # Where an attempt to read a value costs more than it can bring: so many failures are no accident of spelling.
 _MAX_FAILURES = 400
 
@@ -51,7 +52,7 @@ def _table() -> tuple[re.Pattern[str], dict[str, tuple[Family, ...]]]:
         for char in family.first:
             by_first.setdefault(char, []).append(family)
     plain = "".join(sorted(char for char in by_first if char != "\n"))
-    point = re.compile(rf"\n(?=[^\n])|[`{re.escape(plain)}]")
+    point = re.compile(rf"\n(?=[^\n])|[`◁{re.escape(plain)}]")
     return point, {char: tuple(found) for char, found in by_first.items()}
 
 
@@ -141,7 +142,7 @@ class Scan:
 
     def _at(self, start: int, char: str, table: dict[str, tuple[Family, ...]]) -> int:
         text = self.text
-        if char == "<" or char == "[":
+        if char == "<" or char == "[" or char == "◁":
             found = marker_at(text, start)
             if found:
                 marker, end = found
@@ -150,8 +151,9 @@ class Scan:
                 if marker.kind == "result" and self.found.candidates and not self.is_quoted(start):
                     return self._drop_rest(self.found.candidates[-1])
                 if marker.kind == "noise":
-                    self.found.noise.append((start, end))
-        for family in table[char]:
+                    role = _ROLE_WORD.match(text, end)
+                    self.found.noise.append((start, role.end() if role and "start" in marker.tag else end))
+        for family in table.get(char, ()):
             match = family.opening.match(text, start)
             if match and (candidate := family.read(self, match)):
                 return self._take(candidate, family)
@@ -239,7 +241,7 @@ class Scan:
         """Where a thinking block that was opened before `position` is closed, blocks inside it counted; or -1."""
         depth = 1
         for match in THINK_TAGS.finditer(self.text, position):
-            found = marker_at(self.text, match.start()) if match[0][0] in "<[" else None
+            found = marker_at(self.text, match.start())
             if found is None:
                 continue
             marker, end = found
@@ -255,7 +257,7 @@ class Scan:
         """The last closing tag, where openings and closings do not match."""
         last = -1
         for match in THINK_TAGS.finditer(self.text, position):
-            found = marker_at(self.text, match.start()) if match[0][0] in "<[" else None
+            found = marker_at(self.text, match.start())
             if found is not None and found[0].kind == "think_end":
                 last = found[1]
         return last
@@ -265,6 +267,7 @@ class Scan:
         self.found.candidates.clear()
         self.found.fences.clear()
         self.found.noise.clear()
+        self.found.labelled.clear()
         self.open_fence = None
         self.start = end
 

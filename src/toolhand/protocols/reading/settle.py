@@ -26,7 +26,7 @@ _FRAGMENT = re.compile(
     r"(?:<[|｜]?/?(?:[\w\-]*:)?(?:tool|func|invo|tool[_▁]?call\w*|function\w*|call|action|think)[\w▁ =\"'\-]{0,40}[|｜]?|\[TOOL\w*[:：]?[^\]\n]{0,40})$",
     re.IGNORECASE,
 )
-_SEPARATORS = re.compile(r"[\s;,，；、`|*•}\]]*")
+_SEPARATORS = re.compile(r"[\s;,，；、`|*•}\]\"']*")
 _TAIL_FENCE = re.compile(r"\n?[ \t]*`{1,2}[ \t]*$")
 
 
@@ -82,18 +82,22 @@ class Settler:
         settled = settled or Settled()
         structured = list(settled.calls)
         scanned = Scan(text, self.tools, self._shown_before).run()
-        if not scanned.candidates and not scanned.thoughts and not scanned.noise:
+        if not scanned.candidates and not scanned.thoughts and not scanned.labelled and not scanned.noise:
             return self._plain(text, settled, finish_reason)
         sole = sole_contents(text, scanned) if scanned.fences else {}
         extents = [_extent(candidate, scanned, sole) for candidate in scanned.candidates]
+        own_thoughts = scanned.thoughts
+        scanned.thoughts = sorted([*own_thoughts, *scanned.labelled])
         setting = _setting(text, scanned, extents)
         verdicts = judge(text, scanned, setting, self.tools, sole)
         taken: list[tuple[int, int]] = []
+        meant: set[int] = set()
         answer: str | None = None
         for index, candidate in enumerate(scanned.candidates):
             if verdicts[index] == "mention":
                 continue
             taken.append(extents[index])
+            meant.add(candidate.fence)
             if candidate.rest_end >= 0:
                 taken.append((candidate.end, candidate.rest_end))
             if candidate.answer:
@@ -101,6 +105,12 @@ class Settler:
             self._take(candidate, settled, finish_reason, is_doubtful=verdicts[index] == "doubt")
         if structured:
             _drop_repeated(settled, structured)
+        if any(
+            verdict == "mention" and candidate.family == "labels"
+            for verdict, candidate in zip(verdicts, scanned.candidates, strict=True)
+        ):
+            scanned.thoughts = own_thoughts  # a trace that is shown, thoughts and all
+        scanned.thoughts = _own_thoughts(scanned, meant)
         said = _said(text, scanned, taken, answer)
         return self._finish(text, said, scanned, settled, finish_reason)
 
@@ -303,6 +313,18 @@ def _extent(candidate: Candidate, scanned: Scanned, sole: dict[int, bool]) -> tu
     inside = [other for other in scanned.candidates if other.fence == candidate.fence]
     start = fence.start if candidate is inside[0] else candidate.start
     return start, max(fence.end, candidate.end) if candidate is inside[-1] else candidate.end
+
+
+def _own_thoughts(scanned: Scanned, meant: set[int]) -> list[tuple[int, int]]:
+    """The reasoning that is the model's own, and not a line in a block that it shows."""
+    shown = [
+        (fence.inside, fence.inside_end) for index, fence in enumerate(scanned.fences) if index not in meant
+    ]
+    return [
+        (begin, end)
+        for begin, end in scanned.thoughts
+        if not any(start <= begin and end <= stop for start, stop in shown)
+    ]
 
 
 def _setting(text: str, scanned: Scanned, extents: list[tuple[int, int]]) -> Setting:

@@ -13,6 +13,8 @@ from toolhand.protocols.reading.scan import Scan
 from toolhand.protocols.reading.asked import STOPS
 from toolhand.parsing.loose import LooseError, read_value
 
+_CLOSE = re.compile(r"\s*<\|(?:end|call|return)\|>")
+
 _OPEN = re.compile(
     r"(?:<\|start\|>(?P<role>[^<\n]{0,80}))?(?:<\|channel\|>(?P<head>[^<\n]{0,120}))"
     r"(?:<\|constrain\|>[\w ]*)?(?:<\|message\|>|(?=[ ]*\{))"
@@ -57,7 +59,7 @@ def _call(scan: Scan, start: int, body: int, name: str) -> Candidate:
     asked.fixes = (*loose.fixes, *asked.fixes)
     if loose.open_path is not None:
         asked.state = "cut" if loose.is_cut or loose.open_path else "unclosed"
-    end = re.compile(r"\s*<\|(?:end|call|return)\|>").match(text, loose.end)
+    end = _CLOSE.match(text, loose.end)
     return Candidate(start, end.end() if end else loose.end, "marked", [asked])
 
 

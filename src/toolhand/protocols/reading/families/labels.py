@@ -20,6 +20,12 @@ from toolhand.protocols.reading.family import Family
 from toolhand.protocols.reading.scan import Scan
 from toolhand.tools.collection import folded
 
+_LINE_BREAK = re.compile(r"\s*\n")
+_LINE_BREAKS = re.compile(r"(?:[ \t]*\n)+")
+_FENCE_BEHIND = re.compile(r"\s*`{2,}[ \t]*")
+_OBJECT_AHEAD = re.compile(r"\s*(?:`{3,}\w*\s*)?(?=[{｛])")
+_BACKTICK = re.compile(r"\s*`?\s*")
+
 # One pattern for each part that a labelled line can play. A weak one is a common word: it needs a known tool behind it.
 _ROLES = {
     "thought": r"thoughts?|thinking|思考|想法|思路|推理",
@@ -36,6 +42,10 @@ _LABEL = re.compile(
     r"(?:(?P<close>[】\]✿])[*_`]*[ \t]*[:：]?|[*_`]*[ \t]*[:：])[*_`]{0,3}[ \t]*",
     re.IGNORECASE,
 )
+_HEADING = re.compile(
+    rf"[ \t]*(?:#{{1,4}}[ \t]+\**|\*\*|__)(?:{_ROLE})(?:\*\*|__)?[ \t]*[:：]?(?:\*\*|__)?[ \t]*(?=\n)",
+    re.IGNORECASE,
+)
 _ANY_LABEL = re.compile(rf"(?:^|\n)(?:{_LABEL.pattern})", re.IGNORECASE)
 _INLINE_INPUT = re.compile(
     rf"[ \t,，;；]+[*_`]*(?:{_ROLES['input']})[*_`]*[ \t]*[:：][*_`]*[ \t]*", re.IGNORECASE
@@ -45,6 +55,8 @@ _CALL = re.compile(r"`?(?P<name>[^\W\d][\w.\-]*)[ \t]*[(（]")
 _FENCE = re.compile(r"\s*(`{3,})[ \t]*\w*[ \t]*\n")
 _PAIR = re.compile(r"[^\W\d][\w\-]*[ \t]*[=＝]")
 _TRAIL = re.compile(r"[ \t]*(?:`+|\*+|<end_action>|<\|?/?(?:im_end|eot_id|end)\|?>|<!--[^\n]*?-->)")
+_NAME_BELOW = re.compile(r"[ \t]*\n[ \t]*`?(?P<name>[^\W\d][\w.\-]*)`?[ \t]*(?=\n|$)")
+_TOKEN = re.compile(r"^[A-Za-z_][\w.\-]*(?:\(\))?$")
 _NAME_LIKE = re.compile(r"^[^\W\d][\w.\-:/]*(?: [A-Za-z][\w\-]*){0,4}(?:\(\)|（）)?$")
 
 
@@ -56,14 +68,22 @@ class _Value:
     end: int
 
 
+def label_at(text: str, pos: int) -> re.Match[str] | None:
+    """The label that begins a line: with a colon, in brackets, or as a heading."""
+    label = _LABEL.match(text, pos)
+    if label is not None and bool(label["open"]) == bool(label["close"]):
+        return label
+    return _HEADING.match(text, pos)
+
+
 def _role(match: re.Match[str]) -> str:
     return match.lastgroup if match.lastgroup in _ROLES else next(role for role in _ROLES if match[role])  # type: ignore[return-value]
 
 
 def read(scan: Scan, match: re.Match[str]) -> Candidate | None:
     """What a labelled line begins: a thought, an answer, or one or more calls."""
-    label = _LABEL.match(scan.text, match.start())
-    if label is None or bool(label["open"]) != bool(label["close"]):
+    label = label_at(scan.text, match.start())
+    if label is None:
         return None
     role = _role(label)
     if role == "thought":
@@ -71,7 +91,7 @@ def read(scan: Scan, match: re.Match[str]) -> Candidate | None:
     if role == "final":
         return _final(scan, label)
     if role in ("action", "tool"):
-        return _calls(scan, label, is_strong=role == "action" or label["open"] == "✿")
+        return _calls(scan, label, is_strong=role == "action" or label.groupdict().get("open") == "✿")
     return None
 
 
@@ -90,12 +110,12 @@ def _thought(scan: Scan, label: re.Match[str]) -> Candidate | None:
     ):
         line = text.find("\n", end + 1)
         end = line if line >= 0 else len(text)
-    scan.found.thoughts.append((label.start(), end))
+    scan.found.labelled.append((label.start(), end))
     return Candidate(label.start(), end, "bare")
 
 
 def _final(scan: Scan, label: re.Match[str]) -> Candidate | None:
-    if label["open"] != "✿" and folded(label["final"]) == "return":
+    if label.groupdict().get("open") != "✿" and folded(label["final"]) == "return":
         return None
     if scan.open_fence is not None:
         return None
@@ -130,8 +150,8 @@ def _calls(scan: Scan, label: re.Match[str], *, is_strong: bool) -> Candidate | 
 
 def _label_behind(text: str, end: int) -> re.Match[str] | None:
     """The label of the next line that is not blank."""
-    gap = re.compile(r"\s*\n").match(text, end)
-    return _LABEL.match(text, gap.end()) if gap else None
+    gap = _LINE_BREAK.match(text, end)
+    return label_at(text, gap.end()) if gap else None
 
 
 def _one(scan: Scan, label: re.Match[str], candidate: Candidate, *, is_strong: bool) -> int:
@@ -141,6 +161,12 @@ def _one(scan: Scan, label: re.Match[str], candidate: Candidate, *, is_strong: b
     stop = text.find("\n", begin)
     line_end = stop if stop >= 0 else len(text)
     line = text[begin:line_end].strip()
+    if (
+        not line
+        and (below := _NAME_BELOW.match(text, begin))
+        and scan.tools.lookup(below["name"]) is not None
+    ):
+        begin, line_end, line = below.start("name"), below.end(), below["name"]
     if (
         not line
         or line[0] in "{｛[［`"
@@ -166,6 +192,12 @@ def _one(scan: Scan, label: re.Match[str], candidate: Candidate, *, is_strong: b
     if tool is None and (not is_strong or not _NAME_LIKE.match(name)):
         return -1
     given = inline or _input_label(text, line_end)
+    if (
+        tool is None
+        and not inline
+        and (line[-1:] in "。.!！?？；;" or (given is None and not _TOKEN.match(name)))
+    ):
+        return -1
     if folded(name) in NO_TOOL | ANSWERING and tool is None:
         candidate.answer = _value_text(text, given.end(), len(text)) if given else ""
         return len(text) if given else line_end
@@ -177,8 +209,8 @@ def _one(scan: Scan, label: re.Match[str], candidate: Candidate, *, is_strong: b
 
 
 def _input_label(text: str, line_end: int) -> re.Match[str] | None:
-    gap = re.compile(r"(?:[ \t]*\n)+").match(text, line_end)
-    label = _LABEL.match(text, gap.end()) if gap else None
+    gap = _LINE_BREAKS.match(text, line_end)
+    label = label_at(text, gap.end()) if gap else None
     return label if label is not None and _role(label) == "input" else None
 
 
@@ -201,7 +233,7 @@ def _object(scan: Scan, begin: int, candidate: Candidate) -> int:
 
 def _past_trail(text: str, end: int, *, is_fenced: bool) -> int:
     if is_fenced:
-        close = re.compile(r"\s*`{2,}[ \t]*").match(text, end)
+        close = _FENCE_BEHIND.match(text, end)
         end = close.end() if close else end
     while trail := _TRAIL.match(text, end):
         end = trail.end()
@@ -243,18 +275,20 @@ def _input(scan: Scan, name: str, tool: Tool | None, begin: int, line_end: int) 
     """The arguments of a call: behind an input label, or an object on the next line, or none."""
     text = scan.text
     if begin < 0:
-        ahead = re.compile(r"\s*(?:`{3,}\w*\s*)?(?=[{｛])").match(text, line_end)
+        ahead = _OBJECT_AHEAD.match(text, line_end)
         if not ahead:
             return Asked(name, {}), line_end
         begin = line_end
     fence = _FENCE.match(text, begin)
-    pos = fence.end() if fence else re.compile(r"\s*`?\s*").match(text, begin).end()  # type: ignore[union-attr]
+    pos = fence.end() if fence else _BACKTICK.match(text, begin).end()  # type: ignore[union-attr]
     if text[pos : pos + 1] in ("{", "｛", "[", "［") and not (
         text.startswith("[", pos) and _is_prose_bracket(text, pos)
     ):
         return _json_input(scan, name, tool, pos, is_fenced=fence is not None)
     following = _ANY_LABEL.search(text, begin)
     limit = following.start() if following else len(text)
+    if scan.open_fence is not None and (close := text.find("\n" + scan.open_fence.mark, begin, limit)) >= 0:
+        limit, following = close, following or _ANY_LABEL.search("\nAction:")
     if following is None and not fence:
         # Without another label a bare input ends with its paragraph.
         gap = text.find("\n\n", pos)
@@ -332,7 +366,7 @@ FAMILY = Family(
     name="labels",
     first="\n",
     opening=re.compile(
-        rf"[ \t>]*(?:[-•*][ \t]+)?[*_`#]*[ \t]*[【\[✿]?[ \t]*(?:{_FIRST})[ \t]*\d{{0,2}}[ \t]*[】\]✿:：*_`]",
+        rf"[ \t>]*(?:[-•*][ \t]+)?[*_`#]*[ \t]*[【\[✿]?[ \t]*(?:{_FIRST})[ \t]*\d{{0,2}}[ \t]*[】\]✿:：*_`\n]",
         re.IGNORECASE,
     ),
     read=read,

@@ -10,6 +10,9 @@ from toolhand.protocols.reading.body import name_before
 from toolhand.protocols.reading.family import Family
 from toolhand.protocols.reading.scan import Scan
 
+_STRAY = re.compile(r"[ \t]*[}\]]+[ \t]*(?=$|\n|;|<)")
+_COMMENT = re.compile(r"[ \t]*(?://|#)[^\n]*(?=\n|$)")
+
 _KNOWN_WORD = re.compile(
     r"(?:^|(?<=[\s>|]))(?:functools|tool_calls?|function_calls?)\s*[:=]?\s*$", re.IGNORECASE
 )
@@ -33,8 +36,10 @@ def read(scan: Scan, match: re.Match[str]) -> Candidate | None:
 
 def _with_stray_brackets(text: str, loose: Loose) -> int:
     """Past closing brackets too many, which belong to nothing."""
-    match = re.compile(r"[ \t]*[}\]]+[ \t]*(?=$|\n|;|<)").match(text, loose.end)
-    return match.end() if match else loose.end
+    match = _STRAY.match(text, loose.end)
+    end = match.end() if match else loose.end
+    comment = _COMMENT.match(text, end)
+    return comment.end() if comment else end
 
 
 def _data(scan: Scan, start: int, loose: Loose) -> Candidate | None:

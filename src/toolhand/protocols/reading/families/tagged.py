@@ -28,7 +28,7 @@ def read(scan: Scan, match: re.Match[str]) -> Candidate | None:
         return None
     body = read_body(scan, start)
     if not body.is_readable:
-        body.end = max(body.end, end, _closing(scan.text, end))
+        body.end = max(body.end, end, _closing(scan.text, max(body.end, end)))
     candidate = Candidate(start, max(body.end, end), "marked", body.asked, body.answer)
     candidate.is_weak = marker.kind == "element" or (
         not marker.is_token and marker.tag in ("tool", "tools", "action", "function", "call")

@@ -18,6 +18,8 @@ _OPEN = re.compile(
     rf"[\[［【]\s*{_WORDS}\s*[:：=]\s*(?P<name>[^\]］】\n]{{1,80}}?)\s*[\]］】]", re.IGNORECASE
 )
 _CLOSE = re.compile(rf"[\[［【]\s*(?:/|END[ _]|／)\s*{_WORDS}\s*[\]］】]", re.IGNORECASE)
+_OPEN_AGAIN = re.compile(r"\s*" + _OPEN.pattern, re.IGNORECASE)
+_CLOSE_NEXT = re.compile(r"\s*" + _CLOSE.pattern, re.IGNORECASE)
 _LINE = re.compile(r"[ \t]*[\"'`]?(?P<key>[^\W\d][\w\-]*)[\"'`]?[ \t]*(?:[=＝:：]|=>)[ \t]?(?P<value>.*)$")
 _BLANK = re.compile(r"\s*")
 
@@ -28,7 +30,7 @@ def read(scan: Scan, match: re.Match[str]) -> Candidate | None:
     name = match["name"].strip("`'\" ")
     tool = scan.tools.lookup(name)
     pos = match.end()
-    while again := re.compile(r"\s*" + _OPEN.pattern, re.IGNORECASE).match(text, pos):
+    while again := _OPEN_AGAIN.match(text, pos):
         if folded(again["name"]) != folded(name):
             break
         pos = again.end()
@@ -38,7 +40,7 @@ def read(scan: Scan, match: re.Match[str]) -> Candidate | None:
     if end < 0:
         end = _lines(text, pos, asked, tool)
     closes = 0
-    while close := re.compile(r"\s*" + _CLOSE.pattern, re.IGNORECASE).match(text, end):
+    while close := _CLOSE_NEXT.match(text, end):
         end = close.end()
         closes += 1
     if not closes:
