@@ -17,8 +17,9 @@ from typing import Any, Final
 from toolhand.core.errors import MissingExtraError, ModelError, SettingsError, WeightsError
 from toolhand.core.events import TextDelta
 from toolhand.core.messages import ModelOutput, ModelRequest
+from toolhand.models.cores import chosen_threads
 from toolhand.models.deltas import StreamedOutput
-from toolhand.models.runtime import Runtime, RuntimeSettings, default_threads, shared_runtime
+from toolhand.models.runtime import Runtime, RuntimeSettings, shared_runtime
 from toolhand.models.weights import find, is_present, path_of
 from toolhand.models.wire import Dialect, Encoder
 
@@ -163,7 +164,7 @@ def connect(
 
     Args:
         rest: a name from the catalogue, "small", the path of a GGUF file, or "" for the default.
-        threads: how many compute; `TOOLHAND_THREADS`, or else all cores.
+        threads: how many compute; `TOOLHAND_THREADS`, or else all cores, without those that others keep busy when it is loaded.
         context_tokens: how long a conversation may be, its tools included.
         parallel: how many conversations are answered at once; each has its own context.
         max_tokens: the bound on a reply's length where a request sets none.
@@ -173,14 +174,14 @@ def connect(
         MissingExtraError: when the extra 'local' is not installed.
         WeightsError: when the weights are not here.
     """
-    threads = default_threads() if threads is None else threads
+    threads = chosen_threads() if threads is None else threads
     for option, value in (
         ("threads", threads),
         ("context_tokens", context_tokens),
         ("parallel", parallel),
         ("max_tokens", max_tokens),
     ):
-        if value < 1:
+        if value is not None and value < 1:
             raise SettingsError(f"{option} must be at least 1, not {value}")
     name = f"local:{rest}" if rest else "local"
     path = _path(name, rest)

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from toolhand.core.errors import ModelError, SettingsError, WeightsError
+from toolhand.core.errors import ModelError, WeightsError
+from toolhand.models.cores import idle_cores
 
 BATCH_TOKENS: Final = 256
 """How much of a prompt is read between two chances to cancel."""
@@ -43,27 +44,15 @@ class RuntimeSettings:
 
     Args:
         path: the GGUF file.
-        threads: how many compute.
+        threads: how many compute; None for as many as there are idle cores when it is loaded.
         context_tokens: of one conversation.
         parallel: conversations at once.
     """
 
     path: Path
-    threads: int
+    threads: int | None
     context_tokens: int
     parallel: int
-
-
-def default_threads() -> int:
-    """`TOOLHAND_THREADS`, or all cores that this process may use."""
-    if named := os.environ.get("TOOLHAND_THREADS", "").strip():
-        if not named.isdecimal() or int(named) < 1:
-            raise SettingsError(f"TOOLHAND_THREADS must be a number of threads, not '{named}'")
-        return int(named)
-    affinity = getattr(
-        os, "sched_getaffinity", None
-    )  # a container or `taskset` may leave fewer than the machine has
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 class Runtime:
@@ -146,13 +135,14 @@ class Runtime:
 def _load(settings: RuntimeSettings, address: str) -> Any:
     import xllamacpp  # noqa: PLC0415 - optional, and 100 MB
 
+    threads = settings.threads or idle_cores()
     params = xllamacpp.CommonParams()
     params.model.path = str(settings.path)
     params.n_ctx = settings.context_tokens * settings.parallel
     params.n_parallel = settings.parallel
     params.n_batch = BATCH_TOKENS
-    params.cpuparams.n_threads = settings.threads
-    params.cpuparams_batch.n_threads = settings.threads
+    params.cpuparams.n_threads = threads
+    params.cpuparams_batch.n_threads = threads
     params.cache_ram_mib = PROMPT_CACHE_MEBIBYTES
     params.fit_params = False  # the settings are the user's; guessing others takes a second
     params.warmup = False
