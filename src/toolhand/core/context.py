@@ -30,6 +30,7 @@ class RunContext:
         facts: values for `Injected(key)` parameters.
         emit: where events go.
         permissions: what the user holds.
+        roles: what the user is, such as "clerk"; access rules name them.
         memory: what policies remember for the length of the run, each under a key of its own.
     """
 
@@ -42,6 +43,7 @@ class RunContext:
     facts: Mapping[str, Any] = field(default_factory=dict)
     emit: Callable[[Event], None] = _nobody_listens
     permissions: frozenset[str] = frozenset()
+    roles: frozenset[str] = frozenset()
     memory: dict[Hashable, Any] = field(default_factory=dict)
 
     def fact(self, key: str) -> Any:

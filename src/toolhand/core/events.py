@@ -86,6 +86,53 @@ class CallFailed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallRetried:
+    """A call failed in passing and will be tried again.
+
+    Args:
+        call: the call.
+        error: why the last attempt failed.
+        attempt: which attempt that was, from 1.
+        wait_seconds: how long until the next.
+    """
+
+    call: ToolCall
+    error: ToolError
+    attempt: int
+    wait_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CircuitChanged:
+    """A tool was taken out because it kept failing, or is back.
+
+    Args:
+        name: the tool, or what it shares with others (`rules.upstream`).
+        state: "open" or "closed".
+        retry_after: seconds until it is tried again; 0 when closed.
+    """
+
+    name: str
+    state: str
+    retry_after: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FallbackTaken:
+    """A tool failed and another was asked instead.
+
+    Args:
+        call: the call that failed.
+        error: why.
+        fallback: the name of the tool that is asked now.
+    """
+
+    call: ToolCall
+    error: ToolError
+    fallback: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LimitReached:
     """A limit was hit; the model is asked for its best answer from what it has.
 
@@ -115,6 +162,9 @@ Event: TypeAlias = (
     | CallStarted
     | CallFinished
     | CallFailed
+    | CallRetried
+    | CircuitChanged
+    | FallbackTaken
     | LimitReached
     | RunFinished
 )

@@ -203,6 +203,8 @@ def result_text(result: Any, language: Language = "en") -> str:
         result: a `ToolResult`, its outcome, or a plain value.
         language: of the words for an error and for an empty result.
     """
+    if isinstance(result, ToolResult) and result.remark:
+        return f"{result_text(result.outcome, language)}\n\n({result.remark})"
     outcome = result.outcome if isinstance(result, ToolResult) else result
     if isinstance(outcome, ToolError):
         return f"{_ERROR[language]} ({outcome.code}): {outcome.sentence}"

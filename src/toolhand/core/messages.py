@@ -86,12 +86,14 @@ class ToolResult:
         name: the tool's name.
         outcome: what came back, or what went wrong.
         notes: facts about the call for a program (attempts, seconds, fixes …); not shown to a model.
+        remark: what the program says to the model about a value, such as that it comes from another tool; shown with it.
     """
 
     call_id: str
     name: str
     outcome: Value | ToolError
     notes: Mapping[str, Any] = field(default_factory=_nothing)
+    remark: str = ""
 
     @property
     def ok(self) -> bool:
@@ -293,3 +295,7 @@ class BoundCall:
 
     call: ToolCall
     tool: Tool
+
+    def answer(self, outcome: Value | ToolError, **notes: Any) -> ToolResult:
+        """Its result."""
+        return ToolResult(call_id=self.call.id, name=self.tool.name, outcome=outcome, notes=notes or _NOTHING)

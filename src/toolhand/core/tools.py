@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
+
+from toolhand.core.errors import ToolDefinitionError
 
 Effect = Literal["reads", "writes", "destroys"]
 
@@ -17,8 +19,28 @@ Parameters: TypeAlias = Mapping[str, Any]
 EMPTY_PARAMETERS: Parameters = MappingProxyType({"type": "object", "properties": {}, "required": []})
 
 
-Condition: TypeAlias = Callable[..., "str | bool | None"]
+Condition: TypeAlias = Callable[..., "str | bool | Awaitable[str | bool | None] | None"]
 """A function over a call's facts: None or True when it holds, else False or a sentence that says what to do first."""
+
+IDEMPOTENCY_KEY: Final = "idempotency_key"
+"""The key under which a tool asks for its call's idempotency key: `Injected("idempotency_key")`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breaker:
+    """When a tool that keeps failing is left alone, and for how long.
+
+    Args:
+        failures: how many failures in a row open the circuit.
+        cooldown: seconds until a single call may try whether the tool is well again.
+    """
+
+    failures: int = 5
+    cooldown: float = 30.0
+
+    def __post_init__(self) -> None:
+        if self.failures < 1 or self.cooldown <= 0:
+            raise ToolDefinitionError("a breaker needs failures of at least 1 and a cooldown above 0 seconds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +67,10 @@ class Rules:
         before: conditions on (arguments, context) that must hold before a call.
         after: conditions on (arguments, result, context) that must hold afterwards.
         cost: what a call costs, in the unit that the user counts in.
+        breaker: when the tool is left alone after failures, or None for the policy's own measure.
+        longest_wait: the most seconds that are waited before one retry, or None for the policy's own measure.
+        idempotency_key: names an errand by its arguments, such as `lambda arguments: arguments["order"]`: a second call
+            with the same name is answered with the first one's result.
     """
 
     effect: Effect = "reads"
@@ -66,6 +92,9 @@ class Rules:
     before: tuple[Condition, ...] = ()
     after: tuple[Condition, ...] = ()
     cost: float = 0.0
+    breaker: Breaker | None = None
+    longest_wait: float | None = None
+    idempotency_key: Callable[[Mapping[str, Any]], object] | None = None
 
     @property
     def repeatable(self) -> bool:
@@ -113,6 +142,11 @@ class Tool:
         ):
             return self
         return replace(self, function=descriptor(instance, owner))
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a call may run again without harm: by its rules, or because it hands on an idempotency key."""
+        return self.rules.repeatable or IDEMPOTENCY_KEY in self.injected.values()
 
     @property
     def __name__(self) -> str:

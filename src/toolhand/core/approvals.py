@@ -1,0 +1,145 @@
+"""What a person decides about a call, and the call that waits for it; both travel as JSON, so any process may resume."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, TypeAlias
+
+from toolhand.core.canonical import canonical, digest
+from toolhand.core.context import RunContext
+from toolhand.core.errors import SettingsError
+from toolhand.core.messages import BoundCall, ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class Approve:
+    """The call may run as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """The call may not run.
+
+    Args:
+        reason: a sentence for the model.
+    """
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The call may run with other arguments.
+
+    Args:
+        arguments: all of them, instead of the model's.
+    """
+
+    arguments: Mapping[str, Any]
+
+
+Decision: TypeAlias = Approve | Deny | Edit
+
+_DECISIONS: Final = "approvals.decisions"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingCall:
+    """A call that waits for a person.
+
+    Args:
+        approval_id: names exactly this call: its id, session, tool and arguments. A decision counts for nothing else.
+        call_id: the call's id in the session.
+        name: the tool.
+        arguments: what the model sent, typed.
+        user: who asked.
+        session_id: the conversation.
+        trace_id: the run that was suspended.
+        effect: what the tool does: "reads", "writes", "destroys".
+    """
+
+    approval_id: str
+    call_id: str
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    user: str = ""
+    session_id: str = ""
+    trace_id: str = ""
+    effect: str = "reads"
+
+    @classmethod
+    def of(cls, call: BoundCall, context: RunContext) -> PendingCall:
+        """From a call that is about to run."""
+        return cls(
+            approval_id=approval_id(call.call, context.session_id),
+            call_id=call.call.id,
+            name=call.tool.name,
+            arguments=dict(call.call.arguments),
+            user=context.user,
+            session_id=context.session_id,
+            trace_id=context.trace_id,
+            effect=call.tool.rules.effect,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        return {**asdict(self), "arguments": dict(self.arguments)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> PendingCall:
+        """From what `to_json` gave; keys that are not known are left out."""
+        return cls(**{key: value[key] for key in cls.__dataclass_fields__ if key in value})
+
+
+def approval_id(call: ToolCall, session_id: str) -> str:
+    """The name of exactly this call, the same in every process."""
+    return digest("approval", session_id, call.id, call.name, canonical(call.arguments))
+
+
+def decide(context: RunContext, decisions: Mapping[str, Decision]) -> None:
+    """Tells a run what was decided.
+
+    Args:
+        context: the run's.
+        decisions: by approval id, or by call id.
+    """
+    context.memory.setdefault(_DECISIONS, {}).update(decisions)
+
+
+def decision_for(call: ToolCall, context: RunContext) -> Decision | None:
+    """What was decided about this call, or None."""
+    decisions = context.memory.get(_DECISIONS)
+    if not decisions:
+        return None
+    found: Decision | None = decisions.get(approval_id(call, context.session_id), decisions.get(call.id))
+    return found
+
+
+def decision_to_json(decision: Decision) -> dict[str, Any]:
+    """As a JSON object: {"decision": "approve" | "deny" | "edit", …}."""
+    if isinstance(decision, Deny):
+        return {"decision": "deny", "reason": decision.reason}
+    if isinstance(decision, Edit):
+        return {"decision": "edit", "arguments": dict(decision.arguments)}
+    return {"decision": "approve"}
+
+
+def decision_from_json(value: Mapping[str, Any]) -> Decision:
+    """From what `decision_to_json` gave.
+
+    Raises:
+        SettingsError: when it is no decision.
+    """
+    match value:
+        case {"decision": "approve"}:
+            return Approve()
+        case {"decision": "deny"}:
+            return Deny(str(value.get("reason") or ""))
+        case {"decision": "edit", "arguments": Mapping() as arguments}:
+            return Edit(dict(arguments))
+        case _:
+            raise SettingsError(
+                'a decision is {"decision": "approve"}, {"decision": "deny", "reason": …} '
+                'or {"decision": "edit", "arguments": {…}}'
+            )
