@@ -16,25 +16,10 @@ from toolhand.core.errors import ToolError
 from toolhand.core.tools import Rules, Tool
 
 NAMES = st.sampled_from(["city", "days", "timeout_s", "城市", "a b", "kind", "tags", "is_on"])
-WORDS = st.sampled_from(
-    [
-        "3",
-        "三",
-        "1.5万",
-        "true",
-        "否",
-        "null",
-        "unknown",
-        "",
-        "a, b",
-        "1,2",
-        "[1, 2]",
-        '{"kind": "x"}',
-        "半小时",
-        "20%",
-    ]
-    + ["明天", "2026-03-05", "HIGH", "low", "0x1", "NaN", "\ud83d", "１２", "{", "[", "003", "1e5", "x" * 70]
-)
+WORDS = st.sampled_from([
+    "3", "三", "1.5万", "true", "否", "null", "unknown", "", "a, b", "1,2", "[1, 2]", '{"kind": "x"}', "半小时", "20%", "明天",
+    "2026-03-05", "HIGH", "low", "0x1", "NaN", "\ud83d", "１２", "{", "[", "003", "1e5", "x" * 70,
+])  # fmt: skip
 NUMBERS = st.integers(-(2**70), 2**70) | st.floats(allow_nan=True, allow_infinity=True)
 SCALARS = st.none() | st.booleans() | NUMBERS | WORDS | st.text(max_size=12)
 VALUES = st.recursive(

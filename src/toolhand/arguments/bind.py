@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from toolhand.arguments.checks import is_shallow
+from toolhand.arguments.checks import size
 from toolhand.arguments.coerce.object import members
 from toolhand.arguments.coerce.table import coerce
 from toolhand.arguments.coerce.walk import Walk, refuse
@@ -23,6 +23,7 @@ from toolhand.core.messages import BoundCall, Fix, ToolCall
 from toolhand.core.tools import Tool
 from toolhand.tools.collection import ToolCollection
 
+_READS_A_VALUE: Final = 8
 _NOTHING: Final[tuple[Any, ...]] = ()
 
 
@@ -55,8 +56,7 @@ def bind(
         if tool is None:
             return unknown_tool(call.name, tools, settings.language)
     arguments: Any = call.arguments
-    is_right = type(arguments) is dict and not positional and not fixes and tool_shape(tool).fits(arguments)
-    if is_right and is_shallow(arguments):
+    if type(arguments) is dict and not positional and not fixes and _is_right(arguments, tool):
         return BoundCall(call=call, tool=tool)
     outcome, taken = bind_arguments(arguments, tool, settings=settings, positional=positional)
     if isinstance(outcome, ToolError):
@@ -80,10 +80,21 @@ def bind_arguments(
     """
     shape = tool_shape(tool)
     walk = Walk(settings=settings, coerce=coerce, changes_things=tool.rules.effect != "reads")
-    outcome = _members(arguments, tool, shape, walk, positional)
+    try:
+        outcome = _members(arguments, tool, shape, walk, positional)
+    except RecursionError:  # the caller's own stack was nearly full
+        outcome = refuse(Trouble.VALUE, shape, "$", note="too_deep")
     if type(outcome) is Refused:
         return invalid_arguments(outcome.faults, tool, settings.language), ()
     return outcome, tuple(walk.fixes)
+
+
+def _is_right(arguments: dict[str, Any], tool: Tool) -> bool:
+    """Whether arguments can be passed on as they are, which is the usual case and must be quick."""
+    try:
+        return size(arguments) > 0 and tool_shape(tool).fits(arguments)
+    except RecursionError:
+        return False
 
 
 def _members(arguments: Any, tool: Tool, shape: Shape, walk: Walk, positional: Sequence[Any]) -> Any:
@@ -96,8 +107,10 @@ def _members(arguments: Any, tool: Tool, shape: Shape, walk: Walk, positional: S
         sent = placed(positional, sent, shape, walk)
         if type(sent) is Refused:
             return sent
-    if not is_shallow(dict(sent)):
+    count = size(dict(sent))
+    if count < 0:
         return refuse(Trouble.VALUE, shape, "$", note="too_deep")
+    walk.reads_left[0] += _READS_A_VALUE * count
     return members(sent, shape, "$", walk, tool.aliases)
 
 

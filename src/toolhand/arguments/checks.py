@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -17,7 +18,7 @@ from toolhand.arguments.iso import is_iso
 from toolhand.arguments.shape import Predicate, Shape
 
 SURROGATES: Final = re.compile("[\ud800-\udfff]")
-MAX_DEPTH: Final = 64
+MAX_DEPTH: Final = 40
 """Arguments nested deeper than this are refused: no tool asks for them, and a model that writes them has lost its way."""
 
 SENTINELS: Final = frozenset([
@@ -62,10 +63,12 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def is_shallow(value: Any) -> bool:
-    """Whether a value is nested no deeper than `MAX_DEPTH`. Needs no stack of its own."""
+def size(value: Any) -> int:
+    """How many values there are in a value; -1 where it is nested deeper than `MAX_DEPTH`. Needs no stack of its own."""
     level = [value]
+    count = 0
     for _ in range(MAX_DEPTH):
+        count += len(level)
         below: list[Any] = []
         for entry in level:
             if type(entry) is dict:
@@ -73,9 +76,9 @@ def is_shallow(value: Any) -> bool:
             elif type(entry) is list:
                 below.extend(entry)
         if not below:
-            return True
+            return count
         level = below
-    return False
+    return -1
 
 
 def is_clean(value: Any) -> bool:
@@ -204,10 +207,10 @@ def _joined(by_type: Mapping[type, tuple[Predicate, ...]], whole: tuple[Predicat
         tests = by_type.get(type(value))
         if tests is None:
             return False
-        for test in tests:  # noqa: SIM110 - a generator would cost more than the tests
+        for test in tests:
             if not test(value):
                 return False
-        for test in whole:
+        for test in whole:  # noqa: SIM110 - a generator would cost more than the tests themselves
             if not test(value):
                 return False
         return True
@@ -242,10 +245,50 @@ def _whole_tests(shape: Shape) -> tuple[Predicate, ...]:
     if shape.options is not None:
         tests.append(_option_test(shape.options))
     if shape.branches:
-        branches = shape.branches
-        tests.append(lambda value: any(branch.fits(value) for branch in branches))
+        tests.append(_union_test(shape))
     tests += [_fits_later(part) for part in shape.also]
     return tuple(tests)
+
+
+def _union_test(shape: Shape) -> Predicate:
+    """Whether some branch fits. Where several branches take the same kind of container, outcomes are remembered.
+
+    Without that, a recursive union such as an expression's takes a time that doubles with each level.
+    """
+    branches = shape.branches
+
+    def fits(value: Any) -> bool:
+        return any(branch.fits(value) for branch in branches)
+
+    if all(
+        sum(not part.types or kind in part.types for part in branches) < 2 for kind in ("object", "array")
+    ):
+        return fits
+
+    def remembered(value: Any) -> bool:
+        if type(value) is not dict and type(value) is not list:
+            return fits(value)
+        is_outermost = _memory.outcomes is None
+        outcomes = _memory.outcomes = {} if _memory.outcomes is None else _memory.outcomes
+        key = (id(shape), id(value))
+        try:
+            if key not in outcomes:
+                outcomes[key] = fits(value)
+            return outcomes[key]
+        finally:
+            if is_outermost:
+                _memory.outcomes = None
+
+    return remembered
+
+
+class _Memory(threading.local):
+    """What unions found in the check that is under way in a thread."""
+
+    outcomes: dict[tuple[int, int], bool] | None = None
+
+
+_memory = _Memory()
 
 
 def _option_test(options: tuple[Any, ...]) -> Predicate:

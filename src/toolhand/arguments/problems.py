@@ -17,6 +17,7 @@ from toolhand.core.tools import Tool
 from toolhand.tools.collection import ToolCollection
 
 _MOST_FIELDS: Final = 10
+_MOST_DETAILS: Final = 50
 _LONGEST_NAME: Final = 80
 
 
@@ -47,7 +48,7 @@ def unknown_tool_words(name: str, known: Sequence[str], count: int, language: La
 
 def invalid_arguments(faults: Sequence[Fault], tool: Tool, language: Language = "en") -> ToolError:
     """One error for all that is wrong with a call's arguments."""
-    fields = [_field(fault) for fault in faults]
+    fields = [_field(fault) for fault in faults[:_MOST_DETAILS]]
     is_missing = any(fault.trouble is Trouble.MISSING for fault in faults)
     return ToolError(
         code=ErrorCode.MISSING_ARGUMENT if is_missing else ErrorCode.INVALID_ARGUMENT,

@@ -256,6 +256,8 @@ def _options(raw: Mapping[str, Any]) -> tuple[tuple[Any, ...] | None, Mapping[st
     """The fixed values of a schema and their other names, also where they are written as a union of constants."""
     names = raw.get("x-enum-names")
     known = dict(names) if isinstance(names, Mapping) else {}
+    aliases = raw.get("x-enum-aliases")
+    known |= dict(aliases) if isinstance(aliases, Mapping) else {}
     varnames = raw.get("x-enum-varnames")
     if "const" in raw:
         return (raw["const"],), known

@@ -16,6 +16,7 @@ WRAPPERS: Final = frozenset([
     "arguments", "args", "parameters", "params", "input", "inputs", "kwargs", "actioninput", "toolinput",
     "functionarguments", "toolarguments", "toolargs", "properties", "参数", "输入",
 ])  # fmt: skip
+_JSON: Final = ("{", "｛", '"{', "[{")
 _NAME_KEYS: Final = frozenset(("name", "tool", "toolname", "function", "functionname", "action"))
 
 
@@ -36,7 +37,7 @@ def unwrapped(sent: Any, tool_name: str, shape: Shape, aliases: Mapping[str, str
     if isinstance(sent, str):
         if not sent.strip():
             return {}
-        value = read_json(sent) if sent.lstrip().startswith("{") or sent.strip() == "null" else sent
+        value = read_json(sent) if sent.lstrip().startswith(_JSON) or sent.strip() == "null" else sent
         if value is None or isinstance(value, Mapping):
             walk.note("json_in_string", "$", sent, value)
             return unwrapped(value, tool_name, shape, aliases, walk)

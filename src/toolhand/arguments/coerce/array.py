@@ -8,6 +8,7 @@ from typing import Any, Final
 from toolhand.arguments.coerce.jsontext import NOT_JSON, read_json
 from toolhand.arguments.coerce.walk import Walk, refuse
 from toolhand.arguments.faults import Fault, Refused, Trouble
+from toolhand.arguments.keys import fold
 from toolhand.arguments.paths import item
 from toolhand.arguments.shape import Shape
 
@@ -21,17 +22,29 @@ def coerce_array(sent: Any, shape: Shape, path: str, walk: Walk) -> Any:
     if sent is None or (isinstance(sent, str) and not sent.strip()):
         return refuse(Trouble.TYPE, shape, path, sent)
     if isinstance(sent, str):
-        if sent.lstrip().startswith(("[", "［", "(", "【")):
+        if sent.lstrip().startswith(("[", "［", "(", '"[')):
             value = read_json(sent)
             if isinstance(value, list | tuple):
                 walk.note("json_in_string", path, sent, value)
                 return _items(list(value), shape, path, walk)
-            if value is NOT_JSON:
+            if value is NOT_JSON and not sent.lstrip().startswith("("):
                 return refuse(Trouble.TYPE, shape, path, sent, note="broken_json")
         pieces = [piece for piece in _SEPARATORS.split(sent.strip()) if piece]
+        if len(pieces) > _MOST_PIECES:
+            return refuse(Trouble.AMBIGUOUS, shape, path, sent, note="one_or_several")
         if len(pieces) > 1:
             return _split(sent, pieces, shape, path, walk)
+    if isinstance(sent, dict) and len(sent) == 1:
+        (key, inner), *_ = sent.items()
+        if fold(key) in _LIST_KEYS and isinstance(inner, list) and not _takes(key, shape):
+            walk.note("unwrapped_value", path, sent, inner)
+            return _items(inner, shape, path, walk)
     return _wrapped(sent, shape, path, walk)
+
+
+def _takes(key: str, shape: Shape) -> bool:
+    """Whether an item may have this key itself."""
+    return shape.items is None or any(key in part.properties for part in shape.items.alternatives())
 
 
 def _items(values: list[Any], shape: Shape, path: str, walk: Walk) -> Any:
@@ -39,16 +52,20 @@ def _items(values: list[Any], shape: Shape, path: str, walk: Walk) -> Any:
     faults: list[Fault] = []
     for index, value in enumerate(values):
         part = shape.prefix[index] if index < len(shape.prefix) else shape.items
-        place = item(path, index)
-        outcome = walk.read(value, part or _ANY, place)
+        outcome = walk.read(value, part or _ANY, item(path, index))
         if type(outcome) is Refused:
             faults += outcome.faults
+            if len(faults) >= _MOST_FAULTS:
+                break
         found.append(outcome)
     return Refused(tuple(faults)) if faults else found
 
 
 def _wrapped(sent: Any, shape: Shape, path: str, walk: Walk) -> Any:
+    if walk.wraps:  # a list of lists is not made out of one value
+        return refuse(Trouble.TYPE, shape, path, sent)
     trial = walk.apart()
+    trial.wraps = 1
     outcome = _items([sent], shape, path, trial)
     if type(outcome) is Refused:
         return refuse(Trouble.TYPE, shape, path, sent)
@@ -83,3 +100,6 @@ def _is_prose(pieces: list[str]) -> bool:
 
 
 _ANY: Final = Shape({})
+_MOST_FAULTS: Final = 20
+_MOST_PIECES: Final = 200
+_LIST_KEYS: Final = frozenset(("item", "items", "list", "values", "element", "elements", "array"))

@@ -29,6 +29,9 @@ _LATER: Final = re.compile(
 _JOINT: Final = re.compile(r"[\s,，的]*(?:t(?=\d))?")
 _TONIGHT: Final = {"tonight": "today", "this evening": "today"}
 _EVENING_ALONE: Final = frozenset((*_TONIGHT, "今晚", "今夜"))
+_PART_OF_DAY: Final = re.compile(
+    r"(?:的?(?:大?清早|早上|早晨|上午|中午|下午|傍晚|晚上|夜里|凌晨|早|晚)| (?:morning|afternoon|evening|night))$"
+)
 _OFFSET: Final = re.compile(r"(z|[+-]\d{2}:?\d{2})$")
 
 
@@ -79,6 +82,9 @@ def _date(text: str, now: datetime | None) -> tuple[str | Unclear | None, tuple[
     day = read_day(text, today)
     if day is not None:
         return (day if isinstance(day, Unclear) else day.isoformat()), (_kind(text),)
+    part = read_day(_without_part_of_day(text), today)
+    if part is not None:
+        return (part if isinstance(part, Unclear) else part.isoformat()), (_kind(text), "time_dropped")
     for part, moment in _splits(text, today):
         if isinstance(part, Unclear):
             return part, ()
@@ -133,11 +139,16 @@ def _date_time(text: str, now: datetime | None) -> tuple[str | Unclear | None, t
                 return written.isoformat(timespec="seconds") + _colon(offset[1]), (_kind(text),)
             here = written.replace(tzinfo=now.tzinfo) if now is not None else written
             return here.isoformat(timespec="seconds"), (_kind(text),)
-    day = read_day(text, today)
+    day = read_day(_without_part_of_day(text), today)
     if day is not None:
         return (day if isinstance(day, Unclear) else Unclear("needs_time")), ()
     clock = read_time(text)
     return (Unclear("needs_date") if isinstance(clock, time) else clock), ()
+
+
+def _without_part_of_day(text: str) -> str:
+    """明天上午 is tomorrow, where only the day is asked for."""
+    return _PART_OF_DAY.sub("", text)
 
 
 def _colon(offset: str) -> str:

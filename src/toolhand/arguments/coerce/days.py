@@ -23,6 +23,12 @@ _RELATIVE: Final = {
     "today": 0, "tomorrow": 1, "tmr": 1, "tmrw": 1, "yesterday": -1,
     "the day after tomorrow": 2, "day after tomorrow": 2, "the day before yesterday": -2, "day before yesterday": -2,
 }  # fmt: skip
+_HOLIDAYS: Final = {
+    "元旦": (1, 1), "元旦节": (1, 1), "情人节": (2, 14), "劳动节": (5, 1), "五一劳动节": (5, 1), "儿童节": (6, 1),
+    "国庆": (10, 1), "国庆节": (10, 1), "圣诞": (12, 25), "圣诞节": (12, 25), "平安夜": (12, 24), "new year's day": (1, 1),
+    "valentine's day": (2, 14), "christmas": (12, 25), "christmas day": (12, 25), "christmas eve": (12, 24),
+    "new year's eve": (12, 31),
+}  # fmt: skip
 _SHORT: Final = {"今": 0, "明": 1, "昨": -1, "后": 2}
 
 _WEEKDAYS: Final = {letter: index for index, letter in enumerate("一二三四五六日")} | {"天": 6} | {
@@ -80,6 +86,14 @@ def _relative(match: re.Match[str], today: date | None) -> Day:
     word = match[0]
     offset = _RELATIVE.get(word, _SHORT.get(word, 0))
     return today + timedelta(days=offset) if today is not None else Unclear("no_clock")
+
+
+def _holiday(match: re.Match[str], today: date | None) -> Day:
+    """A holiday of the solar calendar, as a month and a day."""
+    if today is None:
+        return Unclear("which_day")
+    found = date(today.year, *_HOLIDAYS[match[0]])
+    return found if found >= today else Unclear("which_day")
 
 
 def _counted(match: re.Match[str], today: date | None) -> Day:
@@ -241,6 +255,7 @@ _ORDINAL: Final = r"(?P<d>\d{1,2})(?:st|nd|rd|th)?"
 _FORMS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date | None], Day]], ...]] = tuple(
     (re.compile(form), reader)
     for form, reader in (
+        ("|".join(sorted(_HOLIDAYS, key=len, reverse=True)), _holiday),
         ("|".join(sorted([*_RELATIVE, *_SHORT], key=len, reverse=True)), _relative),
         (
             r"(?P<y>\d{4}|[〇零一二三四五六七八九]{4})[-/.年](?P<m>"

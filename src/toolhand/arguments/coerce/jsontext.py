@@ -17,13 +17,22 @@ class NotJson(Enum):
 NOT_JSON: Final = NotJson.NOT_JSON
 
 
-def read_json(text: str) -> Any:
+def read_json(text: str, *, is_nested: bool = True) -> Any:
     """The value that a string holds as JSON or as a Python literal, or `NOT_JSON`.
 
     A value that was cut, or that something follows, is none: what is missing there cannot be known.
+
+    Args:
+        text: the string.
+        is_nested: whether a JSON string that itself holds JSON is read once more.
     """
     try:
         read = read_value(text)
     except (LooseError, RecursionError):
         return NOT_JSON
-    return read.value if read.is_complete and not text[read.end :].strip() else NOT_JSON
+    if not read.is_complete or text[read.end :].strip():
+        return NOT_JSON
+    value = read.value
+    if is_nested and isinstance(value, str) and value.lstrip().startswith(("{", "[")):
+        return read_json(value, is_nested=False)  # JSON that was written out twice
+    return value

@@ -17,13 +17,14 @@ from toolhand.arguments.shape import Shape
 from toolhand.arguments.suggest import close, is_near
 
 _ANY: Final = Shape({})
+_MOST_UNKNOWN: Final = 30
 _NO_ALIASES: Final[Mapping[str, str]] = {}
 
 
 def coerce_object(sent: Any, shape: Shape, path: str, walk: Walk) -> Any:
     """An object with each member as declared."""
     if isinstance(sent, str):
-        if not sent.lstrip().startswith(("{", "｛")):
+        if not sent.lstrip().startswith(("{", "｛", '"{')):
             return refuse(Trouble.TYPE, shape, path, sent)
         value = read_json(sent)
         if not isinstance(value, Mapping):
@@ -54,12 +55,14 @@ def members(
         walk: takes the liberties down.
         aliases: further names of the members, alias → name.
     """
+    wraps, walk.wraps = walk.wraps, 0  # what is inside an object may be wrapped again
     reading = _Reading(sent=sent, shape=shape, path=path, walk=walk, aliases=aliases)
     reading.sort_keys()
     reading.read_named()
     reading.rename()
     reading.keep_or_drop()
     reading.look_for_missing()
+    walk.wraps = wraps
     return Refused(tuple(reading.faults)) if reading.faults else reading.found
 
 
@@ -161,7 +164,7 @@ class _Reading:
         ]
         if not missing or not self.unknown or self.shape.is_open:
             return
-        chosen = renamed(self.unknown, missing)
+        chosen = renamed(self.unknown, missing) if len(self.unknown) <= _MOST_UNKNOWN else {}
         if not chosen and self._is_only_key and not is_commentary(self.unknown[0]):
             chosen = {self.unknown[0]: (missing[0], "only_key")}
         for key, (name, kind) in chosen.items():
@@ -196,13 +199,19 @@ class _Reading:
                     self.found[encodable(key)] = outcome
                 continue
             free = [name for name in self.shape.properties if name not in self.found]
-            slip = next((name for name in free if is_near(fold(key), fold(name))), "")
+            slip = self._slip(key, free)
             if self.walk.settings.extra == "refuse" or (slip and self.walk.changes_things):
                 # Leaving out a misspelt `dry_run` would make the call do more than was meant.
                 near = slip or next(iter(close(key, free, 1)), "")
                 self.faults += refuse(Trouble.EXTRA, self.shape, place, sent, closest=near).faults
             else:
                 self.walk.note("extra_dropped", place, sent, None)
+
+    def _slip(self, key: str, free: list[str]) -> str:
+        """The parameter of which a key is a slip of the pen, where so few are unknown that it is worth a look."""
+        if len(self.unknown) > _MOST_UNKNOWN:
+            return ""
+        return next((name for name in free if is_near(fold(key), fold(name))), "")
 
     def look_for_missing(self) -> None:
         """Says which required members are not there, and what was sent for them that does not count."""

@@ -26,6 +26,7 @@ _RATIO: Final = re.compile(
     r"between 0 and 1\b|\b0\s*[-–~到至]\s*1(?![\d.])|0\.0\s*[-–~到至]\s*1",
     re.IGNORECASE,
 )
+_PERCENT: Final = re.compile(r"percent|pct|%|百分|％", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,13 @@ def read_quantity(text: str, shape: Shape, *, whole: bool) -> Quantity | NoQuant
         bare = text.strip()
     if bare.endswith(("元整", "圆整", "块整")):
         bare = bare[:-1]
+    if bare.startswith("零下"):
+        below = read_quantity(bare[2:], shape, whole=whole)
+        return (
+            below
+            if isinstance(below, NoQuantity)
+            else Quantity(-below.value, ("spoken_number", *below.kinds))
+        )
     percent = _percent(bare)
     if percent is not None:
         return _as_declared(percent, shape, whole=whole)
@@ -102,13 +110,14 @@ def _percent(text: str) -> Fraction | None:
 def _as_declared(percent: Fraction, shape: Shape, *, whole: bool) -> Quantity | NoQuantity:
     """20 % as 20 or as 0.2: only where the schema leaves one of them."""
     declared = declared_unit(shape)
-    largest = shape.raw.get("maximum")
+    smallest, largest = shape.raw.get("minimum"), shape.raw.get("maximum")
     said = f"{shape.name} {shape.raw.get('description') or ''}"
-    if declared is not None:
-        return Quantity(percent, ("percent",)) if declared.dimension == "percent" else NoQuantity("unit")
-    if largest == 1 or (largest is None and _RATIO.search(said)):
+    says_percent, says_ratio = _PERCENT.search(said) is not None, _RATIO.search(said) is not None
+    if declared is not None and declared.dimension != "percent":
+        return NoQuantity("unit")
+    if largest == 1 or (says_ratio and not says_percent and largest is None):
         return Quantity(percent / 100, ("percent",))
-    if largest == 100 or whole:
+    if (says_percent and not says_ratio) or (smallest == 0 and largest == 100) or whole:
         return Quantity(percent, ("percent",))
     return NoQuantity("percent")
 

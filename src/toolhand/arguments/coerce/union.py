@@ -8,12 +8,15 @@ from typing import Any
 from toolhand.arguments.checks import same, type_name
 from toolhand.arguments.coerce.walk import Coercer, Walk, refuse
 from toolhand.arguments.faults import Refused, Trouble
+from toolhand.arguments.paths import member
 from toolhand.arguments.shape import Shape
 
 
 def coerce_union(sent: Any, shape: Shape, path: str, walk: Walk) -> Any:
     """The value as the branch that was meant declares it."""
-    chosen = _discriminated(sent, shape)
+    chosen = _discriminated(sent, shape, path)
+    if isinstance(chosen, Refused):
+        return chosen
     if chosen is not None:
         return walk.read(sent, chosen, path)
     branches = shape.branches
@@ -72,29 +75,44 @@ def _is_of_type(sent: Any, branch: Shape) -> bool:
     return kind in branch.types or (kind == "number" and "integer" in branch.types)
 
 
-def _discriminated(sent: Any, shape: Shape) -> Shape | None:
-    """The branch that the value of a discriminating property names."""
+def _discriminated(sent: Any, shape: Shape, path: str) -> Shape | Refused | None:
+    """The branch that the value of a discriminating property names.
+
+    Returns:
+        the branch; `Refused` where the property is there and names none, so that the error says what it may be; None
+        where the union has no such property or it was not sent.
+    """
     if not isinstance(sent, dict):
         return None
-    branches = [branch for branch in shape.alternatives() if branch.properties]
+    takers = [branch for branch in shape.alternatives() if not branch.types or "object" in branch.types]
+    branches = [branch for branch in takers if branch.properties]
     if len(branches) < 2:
         return None
     declared = shape.raw.get("discriminator")
     key = declared.get("propertyName") if isinstance(declared, dict) else None
     shared = set(branches[0].properties).intersection(*(branch.properties for branch in branches[1:]))
     for name in [key] if key in shared else sorted(shared):
-        if name not in sent:
+        parts = [branch.properties[name] for branch in branches]
+        if name not in sent or any(part.options is None for part in parts):
             continue
-        if any(branch.properties[name].options is None for branch in branches):
-            continue
-        found = [branch for branch in branches if branch.properties[name].fits(sent[name])]
-        if not found and isinstance(sent[name], str):
-            word = sent[name].strip().casefold()
-            found = [
-                b
-                for b in branches
-                if any(str(o).casefold() == word for o in b.properties[name].options or ())
-            ]
+        found = [branch for branch, part in zip(branches, parts, strict=True) if part.fits(sent[name])]
+        found = found or [
+            branch for branch, part in zip(branches, parts, strict=True) if _is_like(sent[name], part)
+        ]
         if len(found) == 1:
             return found[0]
+        if not found and len(takers) == len(branches) and all(name in branch.required for branch in branches):
+            return _no_branch(sent[name], name, parts, path)
     return None
+
+
+def _is_like(sent: Any, part: Shape) -> bool:
+    word = sent.strip().casefold() if isinstance(sent, str) else None
+    return word is not None and any(str(option).casefold() == word for option in part.options or ())
+
+
+def _no_branch(sent: Any, name: str, parts: Sequence[Shape], path: str) -> Refused:
+    options = Shape({}, name)
+    options.options = tuple(option for part in parts for option in part.options or ())
+    options.fits = lambda value: any(same(value, option) for option in options.options or ())
+    return refuse(Trouble.VALUE, options, member(path, name), sent)

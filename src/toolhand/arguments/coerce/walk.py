@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
+from toolhand.arguments.checks import MAX_DEPTH
 from toolhand.arguments.costs import fix
 from toolhand.arguments.faults import ABSENT, Fault, Refused, Trouble
 from toolhand.arguments.paths import shown
 from toolhand.arguments.settings import BindSettings
 from toolhand.arguments.shape import Shape
 from toolhand.core.messages import Fix
+
+LEAST_READS: Final = 5_000
+"""How many values may be read for a call, however little was sent."""
 
 
 class Coercer(Protocol):
@@ -36,12 +40,19 @@ class Walk:
         settings: what the caller decided.
         coerce: reads a value by its shape, for the coercers of what has parts.
         changes_things: whether the tool writes or destroys, so that fewer liberties are taken.
+        reads_left: how many values may still be read, shared by all attempts at one call. Recursive unions would else
+            take a time that doubles with each level.
+        depth: how deep the walk is.
+        wraps: how many single values were taken for lists on the way here.
         fixes: the liberties taken so far.
     """
 
     settings: BindSettings
     coerce: Coercer
     changes_things: bool = False
+    reads_left: list[int] = field(default_factory=lambda: [LEAST_READS])
+    depth: int = 0
+    wraps: int = 0
     fixes: list[Fix] = field(default_factory=list)
 
     def note(self, kind: str, path: str, before: Any, after: Any) -> None:
@@ -49,8 +60,14 @@ class Walk:
         self.fixes.append(fix(kind, path, before, after))
 
     def read(self, sent: Any, shape: Shape, path: str) -> Any:
-        """A part's value, or `Refused`."""
-        return self.coerce(sent, shape, path, self)
+        """A part's value, or `Refused`; also where what was sent is nested too deep or takes too many attempts."""
+        self.reads_left[0] -= 1
+        if self.depth >= MAX_DEPTH or self.reads_left[0] < 0:
+            return refuse(Trouble.VALUE, shape, path, note="too_deep")
+        self.depth += 1
+        outcome = self.coerce(sent, shape, path, self)
+        self.depth -= 1
+        return outcome
 
     def apart(self) -> Walk:
         """An attempt of its own, to be kept only if it is the cheapest."""
