@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
+from toolhand.builtin._functions import CONSTANTS, FUNCTIONS
 from toolhand.builtin._numbers import (
-    CONSTANTS,
-    FUNCTIONS,
     MAX_DIGITS,
     Number,
     add,

@@ -31,16 +31,15 @@ Number: TypeAlias = Fraction | Decimal
 
 MAX_DIGITS: Final = 1_000
 MAX_BITS: Final = int(MAX_DIGITS * math.log2(10))
-MAX_ANGLE: Final = 10**15
-_ROUNDED: Final = Context(
+ROUNDED: Final = Context(
     prec=50, Emax=9_999, Emin=-9_999, traps=[Overflow, Underflow, InvalidOperation, DivisionByZero]
 )
-_FINE: Final = Context(prec=75, Emax=99_999, Emin=-99_999, traps=[Overflow, InvalidOperation, DivisionByZero])
+FINE: Final = Context(prec=75, Emax=99_999, Emin=-99_999, traps=[Overflow, InvalidOperation, DivisionByZero])
 PI: Final = Decimal(
     "3.141592653589793238462643383279502884197169399375105820974944592307816406286208998628034825342117067982"
 )
-E: Final = _ROUNDED.exp(Decimal(1))
-_NEARLY: Final = Decimal("1e-30")
+E: Final = ROUNDED.exp(Decimal(1))
+NEARLY: Final = Decimal("1e-30")
 """How near a rounded number must be to a whole one to be that one: far above 50-digit rounding, far below what is shown."""
 
 
@@ -66,7 +65,7 @@ def bounded(number: Number) -> Number:
     return number
 
 
-def as_decimal(number: Number, context: Context = _ROUNDED) -> Decimal:
+def as_decimal(number: Number, context: Context = ROUNDED) -> Decimal:
     """The number rounded to the context's digits."""
     if isinstance(number, Decimal):
         return number
@@ -95,7 +94,7 @@ def add(a: Number, b: Number) -> Number:
     """The sum a + b."""
     if isinstance(a, Fraction) and isinstance(b, Fraction):
         return bounded(a + b)
-    return _rounded(_ROUNDED.add, a, b)
+    return _rounded(ROUNDED.add, a, b)
 
 
 def subtract(a: Number, b: Number) -> Number:
@@ -117,7 +116,7 @@ def multiply(a: Number, b: Number) -> Number:
     """The product a × b."""
     if isinstance(a, Fraction) and isinstance(b, Fraction):
         return bounded(a * b)
-    return _rounded(_ROUNDED.multiply, a, b)
+    return _rounded(ROUNDED.multiply, a, b)
 
 
 def divide(a: Number, b: Number) -> Number:
@@ -126,7 +125,7 @@ def divide(a: Number, b: Number) -> Number:
         raise division_by_zero()
     if isinstance(a, Fraction) and isinstance(b, Fraction):
         return bounded(a / b)
-    return _rounded(_ROUNDED.divide, a, b)
+    return _rounded(ROUNDED.divide, a, b)
 
 
 def floor_divide(a: Number, b: Number) -> Number:
@@ -151,7 +150,7 @@ def power(base: Number, exponent: Number) -> Number:
         raise refused("A negative number to a broken power is not a real number.")
     if base == 0 or exponent == 0:
         return Fraction(exponent == 0)
-    return _rounded(_ROUNDED.power, base, exponent)
+    return _rounded(ROUNDED.power, base, exponent)
 
 
 def _exact_power(base: Fraction, exponent: Fraction) -> Number | None:
@@ -200,7 +199,7 @@ def whole(number: Number, rounding: str) -> Fraction:
         if number.adjusted() > MAX_DIGITS:
             raise too_large()
         nearest = number.to_integral_value(ROUND_HALF_UP)
-        if _FINE.abs(_FINE.subtract(number, nearest)) <= _NEARLY * max(Decimal(1), number.copy_abs()):
+        if FINE.abs(FINE.subtract(number, nearest)) <= NEARLY * max(Decimal(1), number.copy_abs()):
             return Fraction(nearest)
         return Fraction(number.to_integral_value(rounding))
     if rounding == ROUND_FLOOR:
@@ -256,189 +255,17 @@ def logarithm(number: Number, base: Number | None = None) -> Number:
     if number == 1:
         return Fraction(0)
     if base is None:
-        return _rounded(_ROUNDED.ln, number)
-    return divide(_rounded(_ROUNDED.ln, number), _rounded(_ROUNDED.ln, base))
+        return _rounded(ROUNDED.ln, number)
+    return divide(_rounded(ROUNDED.ln, number), _rounded(ROUNDED.ln, base))
 
 
 def logarithm10(number: Number) -> Number:
     """The logarithm to base 10."""
     if number <= 0:
         raise refused("A logarithm needs a number above 0.")
-    return _rounded(_ROUNDED.log10, number)
+    return _rounded(ROUNDED.log10, number)
 
 
 def exponential(number: Number) -> Number:
     """The power of e to a number."""
-    return Fraction(1) if number == 0 else _rounded(_ROUNDED.exp, number)
-
-
-def sine(angle: Number) -> Number:
-    """The sine of an angle in radians."""
-    if angle == 0:
-        return Fraction(0)
-    return _sine(_angle(angle), is_small=magnitude(angle) < 1)
-
-
-def cosine(angle: Number) -> Number:
-    """The cosine of an angle in radians."""
-    if angle == 0:
-        return Fraction(1)
-    return _sine(_FINE.add(_angle(angle), _FINE.divide(PI, Decimal(2))), is_small=False)
-
-
-def tangent(angle: Number) -> Number:
-    """The tangent of an angle in radians."""
-    below = cosine(angle)
-    if below == 0:
-        raise refused("The tangent is not defined at this angle.")
-    return divide(sine(angle), below)
-
-
-def _angle(angle: Number) -> Decimal:
-    if magnitude(angle) > MAX_ANGLE:
-        raise refused(
-            f"An angle must not be above {MAX_ANGLE:.0e}.",
-            "Angles are in radians; write radians(90) for 90 degrees.",
-        )
-    return as_decimal(angle, _FINE)
-
-
-def _sine(angle: Decimal, *, is_small: bool) -> Decimal:
-    turn = _FINE.multiply(PI, Decimal(2))
-    angle = _FINE.subtract(
-        angle, _FINE.multiply(turn, _FINE.divide(angle, turn).to_integral_value(ROUND_HALF_UP))
-    )
-    total = term = angle
-    square = _FINE.multiply(angle, angle)
-    for n in range(2, 120, 2):  # |angle| ≤ π: the 60th term is below 1e-120
-        term = _FINE.divide(_FINE.multiply(term, square), Decimal(-n * (n + 1)))
-        total = _FINE.add(total, term)
-    # The sine of 50-digit π is 1e-50 and not 0: what lies below the angle's own rounding is cut off.
-    return _ROUNDED.plus(total) if is_small else _ROUNDED.plus(total.quantize(_NEARLY, context=_FINE))
-
-
-def arc_tangent(number: Number) -> Number:
-    """The angle in radians with this tangent."""
-    if number == 0:
-        return Fraction(0)
-    x = as_decimal(number, _FINE)
-    for _ in range(4):  # atan x = 2 atan(x / (1 + √(1 + x²))): four times brings it below 0.1
-        x = _FINE.divide(x, _FINE.add(Decimal(1), _FINE.sqrt(_FINE.add(Decimal(1), _FINE.multiply(x, x)))))
-    total = term = x
-    square = _FINE.multiply(x, x)
-    for n in range(3, 81, 2):
-        term = _FINE.minus(_FINE.multiply(term, square))
-        total = _FINE.add(total, _FINE.divide(term, Decimal(n)))
-    return _ROUNDED.multiply(total, Decimal(16))
-
-
-def arc_sine(number: Number) -> Number:
-    """The angle in radians with this sine."""
-    if magnitude(number) > 1:
-        raise refused("asin and acos need a number from -1 to 1.")
-    rest = subtract(Fraction(1), multiply(number, number))
-    if rest == 0:
-        return multiply(number, divide(PI, Fraction(2)))
-    return arc_tangent(divide(number, square_root(rest)))
-
-
-def arc_cosine(number: Number) -> Number:
-    """The angle in radians with this cosine."""
-    return subtract(divide(PI, Fraction(2)), arc_sine(number))
-
-
-def total(*numbers: Number) -> Number:
-    """Their sum."""
-    found: Number = Fraction(0)
-    for number in numbers:
-        found = add(found, number)
-    return found
-
-
-def mean(*numbers: Number) -> Number:
-    """Their average."""
-    return divide(total(*numbers), Fraction(len(numbers)))
-
-
-def median(*numbers: Number) -> Number:
-    """The middle one in order, or the average of the two in the middle."""
-    ordered = sorted(numbers, key=_order)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else mean(ordered[middle - 1], ordered[middle])
-
-
-def smallest(*numbers: Number) -> Number:
-    """The smallest one."""
-    return min(numbers, key=_order)
-
-
-def largest(*numbers: Number) -> Number:
-    """The largest one."""
-    return max(numbers, key=_order)
-
-
-def _order(number: Number) -> Fraction:
-    return number if isinstance(number, Fraction) else Fraction(number)
-
-
-def greatest_divisor(*numbers: Number) -> Number:
-    """The greatest whole number that divides all of them."""
-    return Fraction(math.gcd(*(_integer(number) for number in numbers)))
-
-
-def least_multiple(*numbers: Number) -> Number:
-    """The least whole number that all of them divide."""
-    found = 1
-    for number in numbers:  # one at a time: each step is bounded before the next
-        found = int(bounded(Fraction(math.lcm(found, _integer(number)))))
-    return Fraction(found)
-
-
-def _integer(number: Number) -> int:
-    if not is_whole(number):
-        raise refused("gcd and lcm need whole numbers.")
-    return int(whole(number, ROUND_FLOOR))
-
-
-FUNCTIONS: Final[dict[str, tuple[int, int, Callable[..., Number]]]] = {
-    "sqrt": (1, 1, square_root),
-    "cbrt": (1, 1, cube_root),
-    "abs": (1, 1, magnitude),
-    "round": (1, 2, round_to),
-    "floor": (1, 1, lambda x: whole(x, ROUND_FLOOR)),
-    "ceil": (1, 1, lambda x: whole(x, ROUND_CEILING)),
-    "trunc": (1, 1, lambda x: whole(x, ROUND_DOWN)),
-    "int": (1, 1, lambda x: whole(x, ROUND_DOWN)),
-    "min": (1, 500, smallest),
-    "max": (1, 500, largest),
-    "sum": (1, 500, total),
-    "avg": (1, 500, mean),
-    "mean": (1, 500, mean),
-    "median": (1, 500, median),
-    "log": (1, 2, logarithm),
-    "ln": (1, 1, logarithm),
-    "log10": (1, 1, logarithm10),
-    "lg": (1, 1, logarithm10),
-    "log2": (1, 1, lambda x: logarithm(x, Fraction(2))),
-    "exp": (1, 1, exponential),
-    "sin": (1, 1, sine),
-    "cos": (1, 1, cosine),
-    "tan": (1, 1, tangent),
-    "asin": (1, 1, arc_sine),
-    "acos": (1, 1, arc_cosine),
-    "atan": (1, 1, arc_tangent),
-    "radians": (1, 1, lambda x: divide(multiply(x, PI), Fraction(180))),
-    "degrees": (1, 1, lambda x: divide(multiply(x, Fraction(180)), PI)),
-    "pow": (2, 2, power),
-    "mod": (2, 2, modulo),
-    "factorial": (1, 1, factorial),
-    "gcd": (1, 500, greatest_divisor),
-    "lcm": (1, 500, least_multiple),
-}
-"""name → fewest arguments, most arguments, what computes it. Angles are in radians; log is the natural one, as in Python."""
-
-CONSTANTS: Final[dict[str, Number]] = {
-    "pi": _ROUNDED.plus(PI),
-    "e": E,
-    "tau": _ROUNDED.multiply(PI, Decimal(2)),
-}
+    return Fraction(1) if number == 0 else _rounded(ROUNDED.exp, number)

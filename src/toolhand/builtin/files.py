@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 import difflib
-import fnmatch
 import os
-import time
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Annotated, Final, NotRequired, TypedDict
 
 from pydantic import Field
 
 from toolhand.builtin._decoding import SAMPLE_BYTES, BinaryContentError, TextPieces, lines
-from toolhand.builtin._rooted import MAX_PATH_DEPTH, MAX_PATH_LENGTH, Entry, Root, names_of, root_at
+from toolhand.builtin._file_walk import Budget, FileLimits, below, matches, opened
+from toolhand.builtin._rooted import MAX_PATH_LENGTH, Entry, Root, names_of, root_at
 from toolhand.builtin.settings import BuiltinSettings
 from toolhand.core.errors import ErrorCode, ToolFailure
 from toolhand.core.tools import Tool
@@ -26,25 +24,7 @@ _LONGEST_LINE_PART: Final = SAMPLE_BYTES
 _EXCERPT_CHARACTERS: Final = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileLimits:
-    """What one call may take.
-
-    Args:
-        characters: characters of text in a result.
-        entries: files and folders in a listing.
-        hits: lines that a search gives.
-        visited: files and folders that a search or a listing by pattern looks at.
-        bytes_read: bytes that are read.
-        seconds: time until it stops with what it has.
-    """
-
-    characters: int = 20_000
-    entries: int = 200
-    hits: int = 50
-    visited: int = 20_000
-    bytes_read: int = 256 * 2**20
-    seconds: float = 10.0
+__all__ = ["FileLimits", "file_tools", "offer", "tools_over"]
 
 
 class Listed(TypedDict):
@@ -113,7 +93,10 @@ def file_tools(root: str | os.PathLike[str], *, limits: FileLimits | None = None
 
 def tools_over(place: Root, limits: FileLimits) -> list[Tool]:
     """The same tools over a root that is already there."""
+    return [_list_files(place, limits), _read_file(place, limits), _search_files(place, limits)]
 
+
+def _list_files(place: Root, limits: FileLimits) -> Tool:
     @tool(effect="reads", idempotent=True, category="files", timeout=limits.seconds + 10)
     def list_files(
         path: Annotated[str, Field(max_length=MAX_PATH_LENGTH)] = ".",
@@ -133,6 +116,10 @@ def tools_over(place: Root, limits: FileLimits) -> list[Tool]:
         with _teaching(place, path):
             return _listing(place, names_of(path), pattern.strip(), limits)
 
+    return list_files
+
+
+def _read_file(place: Root, limits: FileLimits) -> Tool:
     @tool(effect="reads", idempotent=True, category="files", timeout=limits.seconds + 10)
     def read_file(
         path: Annotated[str, Field(min_length=1, max_length=MAX_PATH_LENGTH)],
@@ -154,6 +141,10 @@ def tools_over(place: Root, limits: FileLimits) -> list[Tool]:
         with _teaching(place, path):
             return _text(place, names_of(path), start_line, max_lines, limits)
 
+    return read_file
+
+
+def _search_files(place: Root, limits: FileLimits) -> Tool:
     @tool(effect="reads", idempotent=True, category="files", timeout=limits.seconds + 10)
     def search_files(
         text: Annotated[str, Field(min_length=1, max_length=200)],
@@ -175,7 +166,7 @@ def tools_over(place: Root, limits: FileLimits) -> list[Tool]:
         with _teaching(place, path):
             return _search(place, names_of(path), text, pattern.strip(), limits)
 
-    return [list_files, read_file, search_files]
+    return search_files
 
 
 @contextmanager
@@ -214,35 +205,10 @@ def _meant(place: Root, names: tuple[str, ...]) -> str:
     return ""
 
 
-class _Budget:
-    """What is left of a call's time, bytes and files."""
-
-    def __init__(self, limits: FileLimits) -> None:
-        self._ends = time.monotonic() + limits.seconds
-        self._bytes = limits.bytes_read
-        self._visits = limits.visited
-
-    @property
-    def is_spent(self) -> bool:
-        return self._bytes <= 0 or self._visits <= 0 or time.monotonic() > self._ends
-
-    def visit(self) -> None:
-        self._visits -= 1
-
-    def blocks(self, descriptor: int) -> Iterator[bytes]:
-        """The file's bytes, until its end or the budget's."""
-        while not self.is_spent:
-            block = os.read(descriptor, min(SAMPLE_BYTES, self._bytes))
-            if not block:
-                return
-            self._bytes -= len(block)
-            yield block
-
-
 def _listing(place: Root, names: tuple[str, ...], pattern: str, limits: FileLimits) -> Listing:
     if pattern:
-        budget = _Budget(limits)
-        found = [(inner, entry) for inner, entry in _below(place, names, budget) if _matches(inner, pattern)]
+        budget = Budget(limits)
+        found = [(inner, entry) for inner, entry in below(place, names, budget) if matches(inner, pattern)]
         is_cut = budget.is_spent
     else:
         entries, is_cut = place.entries(names)
@@ -268,49 +234,13 @@ def _listed(path: str, entry: Entry) -> Listed:
     return listed
 
 
-def _below(place: Root, top: tuple[str, ...], budget: _Budget) -> Iterator[tuple[tuple[str, ...], Entry]]:
-    """All files in a folder and the folders below, breadth first. Folders that begin with a dot are left out."""
-    folders = [top]
-    for folder in folders:  # grows while it is walked
-        try:
-            entries, _ = place.entries(folder)
-        except ToolFailure:
-            if folder == top:
-                raise
-            continue  # gone, or not to be read
-        for entry in entries:
-            budget.visit()
-            if budget.is_spent:
-                return
-            names = (*folder, entry.name)
-            if entry.kind == "file":
-                yield names, entry
-            elif entry.kind == "folder" and not entry.name.startswith(".") and len(names) < MAX_PATH_DEPTH:
-                folders.append(names)
-
-
-def _matches(names: tuple[str, ...], pattern: str) -> bool:
-    """Whether a path matches, without regard to case: by its name, or by all of it where the pattern has a "/"."""
-    pattern = pattern.casefold().removeprefix("./").removeprefix("**/")
-    return fnmatch.fnmatchcase(("/".join(names) if "/" in pattern else names[-1]).casefold(), pattern)
-
-
-@contextmanager
-def _open(place: Root, names: tuple[str, ...]) -> Iterator[int]:
-    descriptor = place.open_file(names)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
 def _text(place: Root, names: tuple[str, ...], start_line: int, max_lines: int, limits: FileLimits) -> Text:
     path = "/".join(names)
     kept: list[str] = []
     room = limits.characters
     number, is_cut, next_line = 0, False, 0
-    with _open(place, names) as descriptor:
-        budget = _Budget(limits)
+    with opened(place, names) as descriptor:
+        budget = Budget(limits)
         pieces = TextPieces(budget.blocks(descriptor))
         try:
             for number, part, is_end in lines(pieces, _LONGEST_LINE_PART):
@@ -362,7 +292,7 @@ def _binary(path: str) -> ToolFailure:
     )
 
 
-def _beyond(path: str, last: int, budget: _Budget) -> ToolFailure:
+def _beyond(path: str, last: int, budget: Budget) -> ToolFailure:
     if budget.is_spent:
         return ToolFailure(
             f"The line lies too far in '{path}' to be reached.",
@@ -374,14 +304,14 @@ def _beyond(path: str, last: int, budget: _Budget) -> ToolFailure:
 
 def _search(place: Root, top: tuple[str, ...], text: str, pattern: str, limits: FileLimits) -> Found:
     wanted = _folded(text)
-    budget = _Budget(limits)
+    budget = Budget(limits)
     hits: list[Hit] = []
     searched = 0
-    for names, _ in _below(place, top, budget):
-        if pattern and not _matches(names, pattern):
+    for names, _ in below(place, top, budget):
+        if pattern and not matches(names, pattern):
             continue
         try:
-            with _open(place, names) as descriptor:
+            with opened(place, names) as descriptor:
                 searched += 1
                 for number, part, _ in lines(TextPieces(budget.blocks(descriptor)), _LONGEST_LINE_PART):
                     at = _folded(part).find(wanted)

@@ -20,6 +20,8 @@ from toolhand.core.errors import SettingsError
 from toolhand.core.tools import Tool
 from toolhand.tools.decorator import tool
 
+__all__ = ["QueryLimits", "offer", "sql_tools"]
+
 _MAX_DESCRIBED_LENGTH: Final = 1_500
 """Characters of schema in the description of `query_database`: they are in every prompt."""
 
@@ -64,8 +66,11 @@ def sql_tools(database: str | os.PathLike[str], *, limits: QueryLimits | None = 
     bounds = limits or QueryLimits()
     reader = SqliteReader(path, bounds)
     overview = _checked(path, reader)
+    return [_list_tables(reader, bounds.seconds), _query_database(reader, bounds.seconds, overview)]
 
-    @tool(effect="reads", idempotent=True, category="database", timeout=bounds.seconds + 10)
+
+def _list_tables(reader: SqliteReader, seconds: float) -> Tool:
+    @tool(effect="reads", idempotent=True, category="database", timeout=seconds + 10)
     def list_tables(
         table: Annotated[str, Field(max_length=200)] = "",
     ) -> Schema:
@@ -85,7 +90,11 @@ def sql_tools(database: str | os.PathLike[str], *, limits: QueryLimits | None = 
             raise failure(reader, error, "") from None
         return Schema(tables=found, note=note) if note else Schema(tables=found)
 
-    @tool(effect="reads", idempotent=True, category="database", timeout=bounds.seconds + 10)
+    return list_tables
+
+
+def _query_database(reader: SqliteReader, seconds: float, overview: str) -> Tool:
+    @tool(effect="reads", idempotent=True, category="database", timeout=seconds + 10)
     def query_database(
         sql: Annotated[
             str,
@@ -111,8 +120,7 @@ def sql_tools(database: str | os.PathLike[str], *, limits: QueryLimits | None = 
         except QueryError as error:
             raise failure(reader, error, sql) from None
 
-    described = replace(query_database, description=f"{query_database.description}\n{overview}")
-    return [list_tables, described]
+    return replace(query_database, description=f"{query_database.description}\n{overview}")
 
 
 def _checked(path: Path, reader: SqliteReader) -> str:
