@@ -200,8 +200,9 @@ class _Reading:
                 continue
             free = [name for name in self.shape.properties if name not in self.found]
             slip = self._slip(key, free)
-            if self.walk.settings.extra == "refuse" or (slip and self.walk.changes_things):
-                # Leaving out a misspelt `dry_run` would make the call do more than was meant.
+            if self.walk.settings.extra == "refuse" or slip:
+                # Without its misspelt `timeout` or `dry_run` the call would do something else than was meant, and
+                # an optional parameter that is only nearly named is not one that was surely meant.
                 near = slip or next(iter(close(key, free, 1)), "")
                 self.faults += refuse(Trouble.EXTRA, self.shape, place, sent, closest=near).faults
             else:
