@@ -114,8 +114,17 @@ def test_dear_liberties_are_those_a_person_would_ask_about():
     assert {kind for kind, cost in COSTS.items() if cost >= DEAR} == {
         "near_tool_name",
         "near_enum",
-        "only_key",
     }
+
+
+def test_what_is_injected_is_not_taken_from_a_model():
+    parameters = {**PAY.parameters, "additionalProperties": True}
+    tool = Tool(name="errand", parameters=parameters, injected={"user": "user_id"})
+    for settings in (BindSettings(), BindSettings(extra="keep"), BindSettings(extra="refuse")):
+        outcome = bound({"to": "Ann", "amount": 5, "user": "root"}, tool, settings)
+        assert not isinstance(outcome, ToolError)
+        assert outcome.call.arguments == {"to": "Ann", "amount": 5}
+        assert [fix.path for fix in outcome.call.fixes] == ["$.user"]
 
 
 def test_many_threads_may_bind_at_once():

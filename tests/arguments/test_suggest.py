@@ -36,7 +36,13 @@ def test_distance_is_symmetric_and_zero_only_for_the_same(one, other):
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("getwether", "getweather"), ("timeot", "timeout"), ("meduim", "medium"), ("dyas", "days")],
+    [
+        ("getwether", "getweather"),
+        ("timeot", "timeout"),
+        ("meduim", "medium"),
+        ("dyas", "days"),
+        ("iwdth", "width"),
+    ],
 )
 def test_slips(one, other):
     assert is_near(one, other)
@@ -51,6 +57,9 @@ def test_slips(one, other):
         ("很高", "高"),
         ("查天汽站", "查天气站"),
         ("view", "review"),
+        ("decrease", "increase"),
+        ("descending", "ascending"),
+        ("setuser", "getuser"),
     ],
 )
 def test_no_slips(one, other):

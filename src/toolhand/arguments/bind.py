@@ -12,7 +12,9 @@ from toolhand.arguments.coerce.table import coerce
 from toolhand.arguments.coerce.walk import Walk, refuse
 from toolhand.arguments.costs import fix
 from toolhand.arguments.faults import Refused, Trouble
+from toolhand.arguments.keys import fold
 from toolhand.arguments.names import near_tool
+from toolhand.arguments.paths import member
 from toolhand.arguments.plans import tool_shape
 from toolhand.arguments.problems import invalid_arguments, unknown_tool
 from toolhand.arguments.settings import DEFAULT, BindSettings
@@ -92,6 +94,8 @@ def bind_arguments(
 def _is_right(arguments: dict[str, Any], tool: Tool) -> bool:
     """Whether arguments can be passed on as they are, which is the usual case and must be quick."""
     try:
+        if tool.injected and not tool.injected.keys().isdisjoint(arguments):
+            return False
         return size(arguments) > 0 and tool_shape(tool).fits(arguments)
     except RecursionError:
         return False
@@ -107,6 +111,12 @@ def _members(arguments: Any, tool: Tool, shape: Shape, walk: Walk, positional: S
         sent = placed(positional, sent, shape, walk)
         if type(sent) is Refused:
             return sent
+    if tool.injected:
+        # What is filled at run time is not the model's to say, whatever the policy for extra arguments.
+        hidden = {fold(name) for name in tool.injected}
+        for key in [key for key in sent if fold(str(key)) in hidden]:
+            walk.note("extra_dropped", member("$", str(key)), sent[key], None)
+        sent = {key: value for key, value in sent.items() if fold(str(key)) not in hidden}
     count = size(dict(sent))
     if count < 0:
         return refuse(Trouble.VALUE, shape, "$", note="too_deep")

@@ -15,7 +15,7 @@ COSTS: Final[dict[str, int]] = {
     "key_alias": 0,
     "near_key": 4,
     "renamed_key": 4,
-    "only_key": 5,
+    "generic_key": 3,
     "repeated_key": 1,
     "extra_dropped": 3,
     "unwrapped_arguments": 2,

@@ -1,7 +1,7 @@
 """Which parameter each sent key means: by name, spelling, alias; where a required one is missing, by its meaning.
 
-A key is never moved to a parameter by elimination alone, except the only key to the only required parameter of a tool
-that reads: everything else that does not name its parameter is left out, and said.
+A key is never moved to a parameter by elimination alone: `country` is not the missing `city`. Only a key that says nothing,
+such as `input`, is worth what a value without a key is worth. Everything else is left out, and said.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from toolhand.tools.collection import folded
 _SYNONYMS: Final[tuple[frozenset[str], ...]] = tuple(
     frozenset(words.split())
     for words in (
-        "city location place town cityname locationname placename area region 城市 地点 位置 地方 所在地",
+        "city location place town cityname locationname placename 城市 地点 位置 地方 所在地",
         "query q question keyword keywords search term searchterm searchquery searchtext 查询 关键词 关键字 搜索词 问题",
         "url link uri href website webpage address page 网址 链接",
         "path file filename filepath pathname 路径 文件 文件名 文件路径",
@@ -51,6 +51,18 @@ COMMENTARY: Final = frozenset([
 ])  # fmt: skip
 """Keys under which models talk about the call: never taken for a parameter that was not sent."""
 
+_GENERIC: Final = frozenset([
+    "input", "inputs", "query", "q", "text", "value", "val", "arg", "arg0", "arg1", "args", "argument", "param", "parameter",
+    "string", "data", "x", "content", "参数", "输入", "内容", "值",
+])  # fmt: skip
+"""Keys that say nothing of what they hold: worth as much as a value without a key."""
+
+_NEUTRAL: Final = frozenset(
+    ("name", "id", "number", "value", "text", "string", "str", "param", "arg", "input")
+)
+_SAME: Final = {"no": "number", "num": "number", "nr": "number", "identifier": "id"}
+_VOCABULARY: Final = COMMENTARY.union(_GENERIC, *_SYNONYMS)
+
 _TOKENS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
 
 
@@ -83,16 +95,19 @@ def is_commentary(key: str) -> bool:
 
 
 def are_related(key: str, name: str) -> bool:
-    """Whether a key is another word for a parameter: a synonym, or the same word with another beside it."""
+    """Whether a key is another word for a parameter: a synonym, or the same word with one beside it that adds nothing."""
     one, other = fold(key), fold(name)
     if any(one in group and other in group for group in _SYNONYMS):
         return True
     ours, theirs = _tokens(key), _tokens(name)
-    return bool(ours) and bool(theirs) and (ours < theirs or theirs < ours)
+    if not ours or not theirs or not (ours < theirs or theirs < ours):
+        return False
+    # `city_name` is the `city`, and an `id` the `order_id`; a `max_price` is not the `price`.
+    return ours ^ theirs <= _NEUTRAL or (len(ours) == 1 and ours <= _NEUTRAL)
 
 
 def _tokens(name: str) -> frozenset[str]:
-    return frozenset(token.lower() for token in _TOKENS.findall(name))
+    return frozenset(_SAME.get(token.lower(), token.lower()) for token in _TOKENS.findall(name))
 
 
 def renamed(unknown: Iterable[str], missing: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -108,17 +123,17 @@ def renamed(unknown: Iterable[str], missing: Iterable[str]) -> dict[str, tuple[s
     keys = [key for key in unknown if not is_commentary(key)]
     gaps = list(missing)
     found: dict[str, tuple[str, str]] = {}
-    for kind, relates in (("near_key", _is_slip), ("renamed_key", are_related)):
+    for kind, relates in (("near_key", is_slip), ("renamed_key", are_related)):
         pairs = [(key, gap) for key in keys if key not in found for gap in gaps if relates(key, gap)]
         for key, gap in pairs:
-            alone = (
-                sum(key == other for other, _ in pairs) == 1 and sum(gap == other for _, other in pairs) == 1
-            )
-            if alone and all(gap != name for name, _ in found.values()):
+            if sum(key == other for other, _ in pairs) == 1 == sum(gap == other for _, other in pairs):
                 found[key] = (gap, kind)
         gaps = [gap for gap in gaps if all(gap != name for name, _ in found.values())]
+    if not found and len(keys) == 1 == len(gaps) and fold(keys[0]) in _GENERIC:
+        found[keys[0]] = (gaps[0], "generic_key")
     return found
 
 
-def _is_slip(key: str, name: str) -> bool:
-    return is_near(fold(key), fold(name))
+def is_slip(key: str, name: str) -> bool:
+    """Whether a key is misspelt; one that is a word of its own, as `date` beside `data`, is not."""
+    return fold(key) not in _VOCABULARY and is_near(fold(key), fold(name))

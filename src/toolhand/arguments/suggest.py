@@ -47,6 +47,8 @@ def is_near(one: str, other: str) -> bool:
         return False  # a Chinese character is a word: one of four changed means something else
     if _DIGITS.findall(one) != _DIGITS.findall(other):
         return False
+    if one[0] != other[0] and one[:2] != other[1::-1]:
+        return False  # get and set, ascending and descending: what differs at the front is meant
     limit = 1 if min(len(one), len(other)) < 8 else 2
     return distance(one, other, limit) <= limit
 

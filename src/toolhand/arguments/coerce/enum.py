@@ -56,7 +56,9 @@ def _from_text(sent: str, shape: Shape, path: str, walk: Walk) -> Any:
         walk.note("enum_type", path, sent, other)
         return other
     folded = {_loose(text): text for text in texts}
-    near = [text for fold, text in folded.items() if is_near(_loose(sent), fold)]
+    near = (
+        [] if walk.changes_things else [text for fold, text in folded.items() if is_near(_loose(sent), fold)]
+    )
     if len(near) == 1:
         walk.note("near_enum", path, sent, near[0])
         return near[0]

@@ -11,13 +11,15 @@ from toolhand.arguments.coerce.anything import encodable
 from toolhand.arguments.coerce.jsontext import read_json
 from toolhand.arguments.coerce.walk import Walk, refuse
 from toolhand.arguments.faults import ABSENT, Fault, Refused, Trouble
-from toolhand.arguments.keys import fold, is_commentary, renamed, spellings
+from toolhand.arguments.keys import fold, is_slip, renamed, spellings
 from toolhand.arguments.paths import member
 from toolhand.arguments.shape import Shape
-from toolhand.arguments.suggest import close, is_near
+from toolhand.arguments.suggest import close
 
 _ANY: Final = Shape({})
 _MOST_UNKNOWN: Final = 30
+_CONTRADICTING: Final = frozenset(("number_to_string", "boolean_to_string", "number_to_boolean"))
+"""Liberties that say that a value under another key was meant for something else."""
 _NO_ALIASES: Final[Mapping[str, str]] = {}
 
 
@@ -165,22 +167,14 @@ class _Reading:
         if not missing or not self.unknown or self.shape.is_open:
             return
         chosen = renamed(self.unknown, missing) if len(self.unknown) <= _MOST_UNKNOWN else {}
-        if not chosen and self._is_only_key and not is_commentary(self.unknown[0]):
-            chosen = {self.unknown[0]: (missing[0], "only_key")}
         for key, (name, kind) in chosen.items():
             self._move(key, name, kind)
-
-    @property
-    def _is_only_key(self) -> bool:
-        """Whether one value was sent to a tool that reads and needs one: the key then hardly matters."""
-        needs_one = len(self.shape.required) == 1 and self.path == "$"
-        return needs_one and not self.walk.changes_things and len(self.sent) == len(self.unknown) == 1
 
     def _move(self, key: str, name: str, kind: str) -> None:
         place, sent = member(self.path, name), self.sent[key]
         trial = self.walk.apart()
         outcome = trial.read(sent, self.shape.properties[name], place)
-        if type(outcome) is Refused or sent is None or (kind == "only_key" and outcome is not sent):
+        if type(outcome) is Refused or sent is None or any(fix.kind in _CONTRADICTING for fix in trial.fixes):
             return
         self.found[name] = outcome
         self.unknown.remove(key)
@@ -212,7 +206,7 @@ class _Reading:
         """The parameter of which a key is a slip of the pen, where so few are unknown that it is worth a look."""
         if len(self.unknown) > _MOST_UNKNOWN:
             return ""
-        return next((name for name in free if is_near(fold(key), fold(name))), "")
+        return next((name for name in free if is_slip(key, name)), "")
 
     def look_for_missing(self) -> None:
         """Says which required members are not there, and what was sent for them that does not count."""
