@@ -10,7 +10,15 @@ import pytest
 
 from toolhand import Agent, Limits, RunContext, Session, ToolFailure, Toolset, tool
 from toolhand.core.errors import ModelError, SettingsError, UnknownToolError
-from toolhand.core.events import CallFailed, CallFinished, CallStarted, ModelReplied, RunFinished, TextDelta, TurnStarted
+from toolhand.core.events import (
+    CallFailed,
+    CallFinished,
+    CallStarted,
+    ModelReplied,
+    RunFinished,
+    TextDelta,
+    TurnStarted,
+)
 from toolhand.core.messages import Message, ModelOutput, Note, RawCall
 from toolhand.testing import ScriptedModel
 
@@ -107,7 +115,9 @@ async def test_an_unknown_tool_is_answered_with_what_there_is():
 
 
 async def test_bad_arguments_are_answered_in_words_that_teach():
-    model = ScriptedModel([asks(("c1", "get_weather", '{"city": "京", "days": "很多"}')), weather("京", "c2"), "ok"])
+    model = ScriptedModel(
+        [asks(("c1", "get_weather", '{"city": "京", "days": "很多"}')), weather("京", "c2"), "ok"]
+    )
     run = await Agent(model, tools=[get_weather]).run("?")
     error = run.results[0].error
     assert error is not None
@@ -140,7 +150,11 @@ async def test_equal_and_empty_ids_become_unique(ids):
     first = asks(*((id_, "get_weather", f'{{"city": "{n}"}}') for n, id_ in enumerate(ids)))
     model = ScriptedModel([first, weather("again", ids[0]), "ok"])
     run = await Agent(model, tools=[get_weather]).run("?")
-    assert [result.data for result in run.results] == ["0: 21 °C for 1", "1: 21 °C for 1", "again: 21 °C for 1"]
+    assert [result.data for result in run.results] == [
+        "0: 21 °C for 1",
+        "1: 21 °C for 1",
+        "again: 21 °C for 1",
+    ]
     assert len({call.id for call in run.calls}) == 3
     assert_valid(run.messages)
 
@@ -152,7 +166,9 @@ async def test_the_text_of_a_tools_exception_is_not_shown_but_logged():
         raise ValueError("db down: password=hunter2")
 
     events = []
-    run = await Agent(ScriptedModel([asks(("c1", "broken", "{}")), "ok"]), tools=[broken]).run("?", on_event=events.append)
+    run = await Agent(ScriptedModel([asks(("c1", "broken", "{}")), "ok"]), tools=[broken]).run(
+        "?", on_event=events.append
+    )
     error = run.results[0].error
     assert error is not None
     assert error.code == "execution"
@@ -173,7 +189,9 @@ async def test_a_tools_own_failure_is_shown_in_its_words():
     assert run.results[0].error.sentence == "The shop is closed. Ask again on Monday."
 
 
-@pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), StopIteration(), MemoryError()])
+@pytest.mark.parametrize(
+    "raised", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), StopIteration(), MemoryError()]
+)
 @pytest.mark.parametrize("is_async", [False, True])
 async def test_nothing_that_a_tool_raises_ends_the_run(raised, is_async):
     def plain() -> str:
@@ -208,7 +226,9 @@ async def test_parallel_calls_run_side_by_side_and_one_failure_does_not_sink_the
 
 
 async def test_at_the_turn_limit_the_model_is_asked_for_its_best_answer():
-    model = ScriptedModel(lambda request: "as far as I know" if request.tool_choice.mode == "none" else weather("京"))
+    model = ScriptedModel(
+        lambda request: "as far as I know" if request.tool_choice.mode == "none" else weather("京")
+    )
     run = await Agent(model, tools=[get_weather], limits=Limits(turns=3)).run("?")
     assert run.stopped == "turn_limit"
     assert run.output == "as far as I know"
@@ -243,7 +263,10 @@ async def test_other_limits():
     agent = Agent(ScriptedModel(script), tools=[get_weather])
     assert (await agent.run("?", limits=Limits(calls=2))).stopped == "call_limit"
     assert (await agent.run("?", limits=Limits(seconds=0))).stopped == "time_limit"
-    empty = Agent(ScriptedModel(lambda request: "best" if request.tool_choice.mode == "none" else ""), tools=[get_weather])
+    empty = Agent(
+        ScriptedModel(lambda request: "best" if request.tool_choice.mode == "none" else ""),
+        tools=[get_weather],
+    )
     run = await empty.run("?")
     assert (run.stopped, run.output) == ("repair_limit", "best")
 
@@ -291,7 +314,9 @@ async def test_a_plain_tool_does_not_block_the_loop():
         """Waits."""
         return str(release.wait(10))
 
-    running = asyncio.ensure_future(Agent(ScriptedModel([asks(("c1", "wait", "{}")), "ok"]), tools=[wait]).run("?"))
+    running = asyncio.ensure_future(
+        Agent(ScriptedModel([asks(("c1", "wait", "{}")), "ok"]), tools=[wait]).run("?")
+    )
     await asyncio.sleep(0.05)
     release.set()
     assert (await running).results[0].data == "True"
@@ -347,7 +372,12 @@ async def test_cancelling_leaves_a_valid_history():
 
 
 async def test_events_stream_in_order():
-    model = ScriptedModel(["好的，我来查。" + '<tool_call>{"name": "get_weather", "arguments": {"city": "京"}}</tool_call>', "21 度。"])
+    model = ScriptedModel(
+        [
+            "好的，我来查。" + '<tool_call>{"name": "get_weather", "arguments": {"city": "京"}}</tool_call>',
+            "21 度。",
+        ]
+    )
     events = [event async for event in Agent(model, tools=[get_weather]).stream("京？")]
     kinds = [type(event) for event in events if not isinstance(event, TextDelta)]
     assert [kind for kind in kinds if kind in (TurnStarted, ModelReplied, CallStarted, CallFinished, RunFinished)] == [
@@ -392,7 +422,11 @@ async def test_one_agent_serves_many_users_with_injected_facts():
         return f"{context.user}/{context.session_id}"
 
     def script(request):
-        return request.messages[-1].results[0].data if request.messages[-1].results else asks(("c", "whoami", "{}"))
+        return (
+            request.messages[-1].results[0].data
+            if request.messages[-1].results
+            else asks(("c", "whoami", "{}"))
+        )
 
     agent = Agent(ScriptedModel(script), tools=[whoami])
     runs = await asyncio.gather(*(agent.run("?", user=f"u{n}", session=f"s{n % 5}") for n in range(50)))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from toolhand.run import Limits, Run
     from toolhand.sessions.session import Session
     from toolhand.tools.decorator import tool
-    from toolhand.tools.schema import Injected
+    from toolhand.tools.signature import Injected
     from toolhand.toolset import Toolset
 
 __version__ = "0.1.0"
@@ -28,7 +28,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Agent": "agent",
     "ErrorCode": "core.errors",
-    "Injected": "tools.schema",
+    "Injected": "tools.signature",
     "Limits": "run",
     "Message": "core.messages",
     "Reply": "core.messages",

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from toolhand import Injected, RunContext, Tool, ToolError, Toolset, tool
 from toolhand.core.errors import ToolDefinitionError
-from toolhand.tools.schema import ToolWarning
+from toolhand.tools.signature import ToolWarning
 
 
 def run(made: Tool, **arguments: Any) -> Any:

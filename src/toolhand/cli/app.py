@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
-import click
 import typer
 
 from toolhand import __version__
 from toolhand.cli import demo, models, run, tools
 from toolhand.cli.words import say
 from toolhand.core.errors import ToolhandError
+
+# The root of what typer raises for wrong words. It comes from click, which typer carries inside since 0.2x: it has no public
+# name of its own there.
+_WRONG_WORDS: Any = typer.BadParameter.__mro__[2]
 
 app = typer.Typer(
     name="toolhand",
@@ -56,12 +60,12 @@ def run_app(arguments: list[str] | None = None) -> int:
         code = app(args=arguments, standalone_mode=False)
     except ToolhandError as error:
         return _complain(str(error))
-    except click.exceptions.Exit as done:
+    except typer.Exit as done:
         return done.exit_code
-    except click.ClickException as error:
+    except _WRONG_WORDS as error:
         error.show()
-        return error.exit_code
-    except (KeyboardInterrupt, click.exceptions.Abort):
+        return int(error.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
         typer.echo(say("stopped", "已停止"), err=True)
         return 130
     except BrokenPipeError:

@@ -19,6 +19,9 @@ from toolhand.cli.models import ensure_weights
 from toolhand.cli.run import INSTRUCTIONS, answer
 from toolhand.cli.show import Show
 from toolhand.cli.words import say
+from toolhand.execution.running import run_blocking
+from toolhand.models import Model
+from toolhand.models.resolve import resolve
 
 HELP = say(
     "Answer two questions over a sample database with the embedded model.",
@@ -64,9 +67,10 @@ def demo(
     with tempfile.TemporaryDirectory() as folder:
         database = Path(folder) / "shop.db"
         make_sample(database)
-        right = sum(
-            _ask(question, model, database, Show(out, err, is_verbose=verbose), out) for question in QUESTIONS
-        )
+        asked = resolve(model)
+        show = Show(out, err, is_verbose=verbose)
+        right = sum([_ask(question, asked, database, show, out) for question in QUESTIONS])
+        run_blocking(asked.close())
     seconds = time.monotonic() - started
     out.print(
         say(
@@ -77,7 +81,7 @@ def demo(
     return 0 if right == len(QUESTIONS) else 1
 
 
-def _ask(question: Question, model: str, database: Path, show: Show, out: Console) -> bool:
+def _ask(question: Question, model: Model, database: Path, show: Show, out: Console) -> bool:
     out.print(f"\n[bold]? {escape(question.text)}[/]")
     agent = Agent(model, builtin_tools(database=database), instructions=INSTRUCTIONS[question.language])
     finished = answer(agent, question.text, show)

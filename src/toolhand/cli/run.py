@@ -84,7 +84,10 @@ def run(
     ensure_weights(spec, err, is_agreed=yes)
     agent = Agent(spec, toolset, instructions=INSTRUCTIONS[say("en", "zh")], limits=Limits(turns=turns))
     show = None if as_json else Show(Console(soft_wrap=True), err, is_verbose=verbose)
-    finished = answer(agent, question, show)
+    try:
+        finished = answer(agent, question, show)
+    finally:
+        run_blocking(agent.close())
     if as_json:
         typer.echo(json.dumps(as_dict(finished, spec), ensure_ascii=False, indent=2))
     return 0 if finished.stopped == "answered" else 3
@@ -110,7 +113,6 @@ def answer(agent: Agent, question: str, show: Show | None, **options: Any) -> Ru
         finally:
             if show is not None:
                 show.close()
-            await agent.close()
         if finished is None:  # pragma: no cover - the stream ends with it or raises
             raise RuntimeError("the run ended without a result")
         return finished

@@ -1,1 +1,1 @@
-"""."""
+"""Who listens to events: one sink a file."""

@@ -1,0 +1,171 @@
+"""The command as a person types it, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+
+def toolhand(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {
+        k: v for k, v in os.environ.items() if not k.endswith("_API_KEY") and not k.startswith("TOOLHAND_M")
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "toolhand.cli", *words],
+        text=True,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        env={**clean, "TOOLHAND_LANG": "en", "COLUMNS": "200", **environment},
+        check=False,
+        timeout=60,
+    )
+
+
+class Server(BaseHTTPRequestHandler):
+    """Plays a model: first a call in a fence, as small models write it, then the answer."""
+
+    def do_POST(self):
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        results = [message for message in request["messages"] if message["role"] == "tool"]
+        text = (
+            f"The result is {results[-1]['content']}."
+            if results
+            else '```json\n{"name": "calculate", "arguments": {"expression": "6*7"}}\n```'
+        )
+        piece = {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]}
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        self.wfile.write(f"data: {json.dumps(piece)}\n\ndata: [DONE]\n\n".encode())
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def model():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/v1#small"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_question_is_answered_and_its_calls_shown(model):
+    done = toolhand("run", "What is six times seven?", "--model", model)
+    assert done.returncode == 0, done.stderr
+    assert "42" in done.stdout
+    assert "→ calculate" in done.stderr
+    assert "6*7" in done.stderr
+
+
+def test_the_whole_run_as_json(model):
+    done = toolhand("run", "What is six times seven?", "--model", model, "--json")
+    run = json.loads(done.stdout)
+    assert run["stopped"] == "answered"
+    assert run["calls"][0]["name"] == "calculate"
+    assert run["calls"][0]["ok"] is True
+    assert "42" in run["output"]
+
+
+def test_the_question_may_come_from_standard_input(model):
+    done = subprocess.run(
+        [sys.executable, "-m", "toolhand.cli", "run", "-", "--model", model],
+        input="six times seven?", text=True, capture_output=True, check=False,
+    )  # fmt: skip
+    assert "42" in done.stdout
+
+
+TOOLS = '''
+from toolhand import tool
+
+@tool
+def get_stock(item: str) -> int:
+    """How many pieces of an item there are."""
+    return 42
+'''
+
+
+def test_tools_are_listed_and_shown(tmp_path):
+    (tmp_path / "my_tools.py").write_text(TOOLS)
+    listed = toolhand("tools", "list", "--tools", f"builtin,{tmp_path / 'my_tools.py'}")
+    assert "get_stock" in listed.stdout
+    assert "calculate" in listed.stdout
+    shown = json.loads(
+        toolhand("tools", "show", "get_stock", "--tools", str(tmp_path / "my_tools.py")).stdout
+    )
+    assert shown["function"]["parameters"]["required"] == ["item"]
+
+
+def mistakes(tmp_path):
+    (tmp_path / "broken.py").write_text("x = 1\nimport nothing_such_as_this\n")
+    (tmp_path / "syntax.py").write_text("def f(:\n")
+    (tmp_path / "raises.py").write_text("raise ValueError('no')\n")
+    (tmp_path / "exits.py").write_text("raise SystemExit(4)\n")
+    (tmp_path / "empty.py").write_text("x = 1\n")
+    (tmp_path / "undescribed.py").write_text(
+        "import socket\nfrom toolhand import tool\n@tool\ndef f(s: socket.socket) -> str:\n    '''F.'''\n"
+    )
+    (tmp_path / "text.db").write_text("this is no database, and it is long enough to be read as one" * 20)
+    run = ("run", "?", "--model", "http://127.0.0.1:9/v1#x")
+    return {
+        "unknown model": (("run", "?", "--model", "nothing-such:x"), "nothing-such"),
+        "no weights": (("run", "?", "--model", "local"), "toolhand models pull"),
+        "unknown entry": (("models", "pull", "nothing-such"), "nothing-such"),
+        "refused connection": (run, "127.0.0.1:9"),
+        "file does not exist": ((*run, "--tools", str(tmp_path / "none.py")), "none.py"),
+        "file does not import": ((*run, "--tools", str(tmp_path / "broken.py")), "line 2"),
+        "syntax error": ((*run, "--tools", str(tmp_path / "syntax.py")), "line 1"),
+        "file raises": ((*run, "--tools", str(tmp_path / "raises.py")), "ValueError: no"),
+        "file exits": ((*run, "--tools", str(tmp_path / "exits.py")), "SystemExit"),
+        "no module": ((*run, "--tools", "nothing_such_module"), "nothing_such_module"),
+        "no tool in it": ((*run, "--tools", str(tmp_path / "empty.py")), "@tool"),
+        "cannot be described": ((*run, "--tools", str(tmp_path / "undescribed.py")), "'s' of tool 'f'"),
+        "no database": ((*run, "--db", str(tmp_path / "text.db")), "text.db"),
+        "database does not exist": ((*run, "--db", str(tmp_path / "none.db")), "none.db"),
+        "no folder": ((*run, "--root", str(tmp_path / "nowhere")), "nowhere"),
+        "unknown tool": (("tools", "show", "nothing_such"), "nothing_such"),
+        "unknown provider": (("tools", "show", "calculate", "--provider", "x"), "'x'"),
+    }
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_persons_mistake_is_one_sentence(tmp_path, language):
+    for name, (words, mention) in mistakes(tmp_path).items():
+        done = toolhand(*words, TOOLHAND_CACHE=str(tmp_path / "cache"), TOOLHAND_LANG=language)
+        assert done.returncode == 1, (name, done)
+        assert "Traceback" not in done.stderr + done.stdout, (name, done.stderr)
+        assert len(done.stderr.strip().splitlines()) == 1, (name, done.stderr)
+        if language == "en":
+            assert mention in done.stderr, (name, done.stderr)
+    assert not (tmp_path / "none.db").exists()
+
+
+@pytest.mark.parametrize("words", [("run",), ("nothing-such",), ("run", "?", "--turns", "0"), ("run", " ")])
+def test_wrong_words_on_the_command_line(words):
+    done = toolhand(*words)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_help_speaks_both_languages():
+    assert "Answer a question" in toolhand("run", "--help").stdout
+    assert "用工具回答一个问题" in toolhand("run", "--help", TOOLHAND_LANG="zh").stdout
+
+
+def test_the_sample_database_has_what_the_demo_asks_for(tmp_path):
+    from toolhand.builtin.sample import make_sample
+    from toolhand.cli.demo import QUESTIONS
+
+    make_sample(tmp_path / "shop.db")
+    with sqlite3.connect(tmp_path / "shop.db") as connection:
+        for question in QUESTIONS:
+            assert connection.execute(question.sql).fetchone()[0] > 0
+    connection.close()
