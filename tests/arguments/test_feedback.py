@@ -62,6 +62,12 @@ def test_in_chinese_the_type_words_stay():
     assert "must be" not in said
 
 
+def test_in_chinese_the_allowed_values_are_listed():
+    said = feedback(error({"city": "a", "days": 1, "unit": "kelvin"}), WEATHER, "zh")
+    assert '以下值之一："celsius", "fahrenheit"' in said
+    assert "one of" not in said
+
+
 def test_the_language_of_the_error_does_not_bind_the_feedback():
     in_english = error({"days": 1})
     assert "missing." in in_english.message

@@ -106,7 +106,7 @@ def _field_words(field: Mapping[str, Any], language: Language) -> str:
             key,
             language,
             name=field["name"],
-            expected=field["expected"],
+            expected=_expected(field, language),
             sent=field.get("sent", ""),
             others=", ".join(f"'{other}'" for other in field.get("others", ())),
         )
@@ -116,6 +116,16 @@ def _field_words(field: Mapping[str, Any], language: Language) -> str:
     if field.get("closest"):
         parts.append(sentence("closest", language, closest=written(field["closest"])))
     return joined(parts, language)
+
+
+def _expected(field: Mapping[str, Any], language: Language) -> str:
+    """What a field must be; in Chinese its few English words are put into Chinese, the type names are not."""
+    expected = str(field["expected"])
+    if language == "en":
+        return expected
+    if expected.startswith("one of "):
+        return f"以下值之一：{expected.removeprefix('one of ')}"
+    return expected.replace(" or null", " 或 null").replace("any value", "任意值")
 
 
 def _short(name: str) -> str:

@@ -13,7 +13,7 @@ from datetime import date, datetime, time, timedelta
 from typing import Any, Final
 
 from toolhand.arguments.coerce.days import read_day
-from toolhand.arguments.coerce.hours import Unclear, read_time
+from toolhand.arguments.coerce.hours import MIDNIGHT_WORDS, Unclear, read_time
 from toolhand.arguments.coerce.numerals import read_number
 from toolhand.arguments.coerce.units import take_parts, take_suffix
 from toolhand.arguments.coerce.walk import Walk, refuse
@@ -170,7 +170,7 @@ def _splits(text: str, today: date | None) -> Iterator[tuple[Any, Any]]:
                 continue
             found = read_day(first, today)
             if found is not None:
-                yield found, clock
+                yield found, Unclear("which_day") if second in MIDNIGHT_WORDS else clock
 
 
 def _from_now(text: str, now: datetime | None) -> datetime | Unclear | None:

@@ -46,7 +46,10 @@ _WORDS: Final = {
     "正午": time(12),
     "中午": time(12),
 }
-_MIDNIGHT: Final = ("midnight", "at midnight", "午夜", "子夜", "零点", "零时", "0点", "0时")
+MIDNIGHT_WORDS: Final = ("midnight", "at midnight", "午夜", "子夜")
+"""Words for 0:00 that, beside a day, may mean its beginning or its end."""
+
+_MIDNIGHT: Final = (*MIDNIGHT_WORDS, "零点", "零时", "0点", "0时")
 
 
 def read_time(text: str) -> time | Unclear | None:

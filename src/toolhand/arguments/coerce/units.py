@@ -174,12 +174,18 @@ def _unit_in_name(name: str) -> Unit | None:
     if tokens[-1].endswith("数") and last in _WORDS:
         return _unit(last)
     if last in _NOT_IN_NAMES:
-        return _WORDS["min"] if last == "min" and len(tokens) > 1 and tokens[-2] in _TIMED else None
+        before = tokens[-2] if len(tokens) > 1 else ""
+        is_unit = (last == "min" and before in _TIMED) or (last == "m" and before in _LONG)
+        return _WORDS[last] if is_unit else None
     return _unit(last)
 
 
 _TIMED: Final = frozenset(
     ("duration", "timeout", "length", "interval", "delay", "wait", "time", "after", "every")
+)
+
+_LONG: Final = frozenset(
+    ("height", "width", "length", "depth", "distance", "dist", "altitude", "radius", "elevation")
 )
 
 
