@@ -13,8 +13,9 @@ from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ToolError, ToolFailure
 from toolhand.core.events import CallFailed
 from toolhand.core.jsonable import jsonable
-from toolhand.core.messages import BoundCall, ToolCall, ToolResult, Value
+from toolhand.core.messages import BoundCall, ToolResult, Value
 from toolhand.core.tools import Tool
+from toolhand.execution.faults import fault
 from toolhand.execution.threads import THREADS
 
 _WORDS = {
@@ -25,6 +26,13 @@ _WORDS = {
         "raised": "'{name}' failed with an internal error. The details are in the program's log.",
         "network": "'{name}' could not reach what it needs.",
         "timeout": "'{name}' gave up waiting for what it needs.",
+        "limited": "What '{name}' needs is asked too often{after}.",
+        "upstream": "What '{name}' needs answered with a failure (HTTP {status}).",
+        "refused": "What '{name}' needs did not accept the request (HTTP {status}).",
+        "unknown": "'{name}' lost contact before it had an answer: it may or may not have had its effect.",
+        "unknown_hint": "Check before you call it again.",
+        "stopped": "'{name}' stopped before it had a result.",
+        "after": "; it can be tried again in {seconds:g} seconds",
     },
     "zh": {
         "declared": "“{name}”在这里只有声明，没有可以运行的函数。",
@@ -33,6 +41,13 @@ _WORDS = {
         "raised": "“{name}”内部出错，详情在程序的日志里。",
         "network": "“{name}”无法连接到它需要的服务。",
         "timeout": "“{name}”等待超时。",
+        "limited": "“{name}”需要的服务请求过于频繁{after}。",
+        "upstream": "“{name}”需要的服务出错（HTTP {status}）。",
+        "refused": "“{name}”需要的服务没有接受请求（HTTP {status}）。",
+        "unknown": "“{name}”在得到答复之前失去了联系：它可能已经生效，也可能没有。",
+        "unknown_hint": "再次调用之前请先核实。",
+        "stopped": "“{name}”在得到结果之前停止了。",
+        "after": "，{seconds:g} 秒后可以再试",
     },
 }
 
@@ -40,10 +55,10 @@ _WORDS = {
 async def invoke(call: BoundCall, context: RunContext) -> ToolResult:
     """Runs the tool's function; whatever it raises becomes an error that leaks nothing."""
     outcome = await _outcome(call, context)
-    return ToolResult(call_id=call.call.id, name=call.tool.name, outcome=outcome)
+    return outcome if isinstance(outcome, ToolResult) else call.answer(outcome)
 
 
-async def _outcome(call: BoundCall, context: RunContext) -> Value | ToolError:
+async def _outcome(call: BoundCall, context: RunContext) -> Value | ToolError | ToolResult:
     tool = call.tool
     if tool.function is None:
         return _error("declared", ErrorCode.EXECUTION, tool, context)
@@ -75,9 +90,9 @@ async def _outcome(call: BoundCall, context: RunContext) -> Value | ToolError:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise  # the run is being stopped, not the tool's own doing
-        return _raised(call.call, context, tool, asyncio.CancelledError("the tool cancelled itself"))
+        return _raised(call, context, asyncio.CancelledError("the tool cancelled itself"))
     except BaseException as error:  # noqa: BLE001 - a tool may raise anything, an exit too
-        return _raised(call.call, context, tool, error)
+        return _raised(call, context, error)
 
 
 async def _run(function: Any, arguments: dict[str, Any]) -> Any:
@@ -97,13 +112,23 @@ def _is_async(function: Any) -> bool:
     return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004
 
 
-def _raised(call: ToolCall, context: RunContext, tool: Tool, error: BaseException) -> ToolError:
-    context.emit(CallFailed(call=call, exception=error))
-    if isinstance(error, TimeoutError):
-        return _error("timeout", ErrorCode.TIMEOUT, tool, context, retryable=True)
-    if isinstance(error, ConnectionError):
-        return _error("network", ErrorCode.NETWORK, tool, context, retryable=True)
-    return _error("raised", ErrorCode.EXECUTION, tool, context)
+def _raised(call: BoundCall, context: RunContext, error: BaseException) -> ToolResult:
+    context.emit(CallFailed(call=call.call, exception=error))
+    found = fault(error, call.tool)
+    words, wait = _WORDS[context.language], found.details.get("retry_after")
+    message = words[found.word].format(
+        name=call.tool.name,
+        status=found.details.get("status", ""),
+        after="" if wait is None else words["after"].format(seconds=wait),
+    )
+    failure = ToolError(
+        code=found.code,
+        message=message,
+        retryable=found.retryable,
+        hint=words.get(f"{found.word}_hint", ""),
+        details=found.details,
+    )
+    return call.answer(failure, exception=type(error).__name__)
 
 
 def _error(

@@ -1,0 +1,146 @@
+"""A person agrees to a call, declines it, or changes its arguments, before it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TypeAlias
+
+from toolhand.core import approvals
+from toolhand.core.approvals import Approve, Decision, Deny, Edit, PendingCall
+from toolhand.core.context import RunContext
+from toolhand.core.errors import ErrorCode, ToolError
+from toolhand.core.events import CallFailed
+from toolhand.core.messages import BoundCall, ToolCall, ToolResult
+from toolhand.core.tools import Tool
+from toolhand.policies import Proceed
+
+Ask: TypeAlias = Callable[[BoundCall, RunContext], "Awaitable[Decision | None] | Decision | None"]
+"""Asks a person now; None when there is no answer yet."""
+
+Rebind: TypeAlias = Callable[[ToolCall, RunContext], "BoundCall | ToolError"]
+"""Binds a call anew."""
+
+_WORDS = {
+    "en": {
+        "required": "A person has to agree to '{name}' first. It did not run.",
+        "required_hint": "Do not call it again: it runs as soon as the person agrees.",
+        "denied": "A person declined this call of '{name}'. It did not run.",
+        "reason": "The reason: {reason}",
+        "denied_hint": "Do not call it again like this: follow the reason, or ask the user.",
+        "edited": "A person changed the arguments before it ran: {arguments}",
+        "invalid": "The arguments that a person gave for '{name}' are not valid. It did not run.",
+    },
+    "zh": {
+        "required": "调用“{name}”需要先由人同意，没有运行。",
+        "required_hint": "不要再次调用：对方同意后会立即运行。",
+        "denied": "有人拒绝了“{name}”的这次调用，没有运行。",
+        "reason": "理由：{reason}",
+        "denied_hint": "不要照原样再次调用：请按理由处理，或询问用户。",
+        "edited": "运行之前有人修改了参数：{arguments}",
+        "invalid": "有人为“{name}”填写的参数无效，没有运行。",
+    },
+}
+
+
+class Approval:
+    """For a tool with `approval`, or where an access rule says "ask": nothing runs before somebody has agreed.
+
+    A decision comes from the run (`toolhand.core.approvals.decide`, as when a suspended run is resumed) or from `ask`. Without
+    either the call ends with `approval_required`, whose `details["pending"]` is the `PendingCall` as JSON.
+
+    Args:
+        ask: asks a person and waits; async or not. When it fails or the run's time is over, nobody has agreed.
+        rebind: binds a call with edited arguments; by default only the tool's own validator looks at them.
+    """
+
+    def __init__(self, ask: Ask | None = None, *, rebind: Rebind | None = None) -> None:
+        self._ask = ask
+        self._rebind = rebind
+
+    def applies(self, tool: Tool) -> bool:
+        """Only where the tool wants it."""
+        return tool.rules.approval
+
+    async def __call__(self, call: BoundCall, context: RunContext, proceed: Proceed) -> ToolResult:
+        """Proceeds as soon as there is a decision that says so."""
+        decision = approvals.decision_for(call.call, context)
+        if decision is None and self._ask is not None:
+            decision = await self._asked(call, context)
+            if decision is not None:
+                approvals.decide(context, {approvals.approval_id(call.call, context.session_id): decision})
+        match decision:
+            case Approve():
+                return await proceed(call, context)
+            case Edit(arguments=arguments):
+                return await self._edited(call, dict(arguments), context, proceed)
+            case Deny(reason=reason):
+                return _denied(call, reason, context)
+            case _:
+                return _required(call, context)
+
+    async def _asked(self, call: BoundCall, context: RunContext) -> Decision | None:
+        try:
+            async with asyncio.timeout(context.seconds_left):
+                answer = self._ask(call, context) if self._ask is not None else None
+                return await answer if inspect.isawaitable(answer) else answer
+        except Exception as error:  # noqa: BLE001 - whatever goes wrong with asking, nobody has agreed
+            context.emit(CallFailed(call=call.call, exception=error))
+            return None
+
+    async def _edited(
+        self, call: BoundCall, arguments: dict[str, object], context: RunContext, proceed: Proceed
+    ) -> ToolResult:
+        edited = replace(call.call, arguments=arguments)
+        bound = (self._rebind or _validated(call.tool))(edited, context)
+        words = _WORDS[context.language]
+        if isinstance(bound, ToolError):
+            message = words["invalid"].format(name=call.tool.name)
+            return call.answer(replace(bound, message=f"{message} {bound.message}", retryable=False))
+        approvals.decide(context, {approvals.approval_id(bound.call, context.session_id): Approve()})
+        result = await proceed(bound, context)
+        remark = words["edited"].format(arguments=dict(bound.call.arguments))
+        notes = {**result.notes, "edited": dict(bound.call.arguments)}
+        return replace(result, notes=notes, remark=f"{remark} {result.remark}".strip())
+
+
+def _validated(tool: Tool) -> Rebind:
+    def rebind(call: ToolCall, context: RunContext) -> BoundCall | ToolError:  # noqa: ARG001 - the type's
+        try:
+            if tool.validate is not None:
+                tool.validate(call.arguments)
+        except ValueError as error:
+            return ToolError(code=ErrorCode.INVALID_ARGUMENT, message=str(error))
+        return BoundCall(call=call, tool=tool)
+
+    return rebind
+
+
+def _denied(call: BoundCall, reason: str, context: RunContext) -> ToolResult:
+    words = _WORDS[context.language]
+    message = words["denied"].format(name=call.tool.name)
+    if reason:
+        message = f"{message} {words['reason'].format(reason=reason)}"
+    return call.answer(
+        ToolError(
+            code=ErrorCode.APPROVAL_DENIED,
+            message=message,
+            hint=words["denied_hint"],
+            details={"reason": reason},
+        )
+    )
+
+
+def _required(call: BoundCall, context: RunContext) -> ToolResult:
+    pending = PendingCall.of(call, context)
+    words = _WORDS[context.language]
+    return call.answer(
+        ToolError(
+            code=ErrorCode.APPROVAL_REQUIRED,
+            message=words["required"].format(name=call.tool.name),
+            hint=words["required_hint"],
+            details={"approval_id": pending.approval_id, "pending": pending.to_json()},
+        )
+    )

@@ -1,0 +1,93 @@
+"""How many calls of a tool, or of a session, may run at once; the others wait their turn."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from toolhand.core.context import RunContext
+from toolhand.core.errors import ErrorCode, ToolError
+from toolhand.core.messages import BoundCall, ToolResult
+from toolhand.core.tools import Tool
+from toolhand.policies import Proceed
+from toolhand.policies.sharing.gate import Gate
+
+_WORDS = {
+    "en": (
+        "Too many calls of '{name}' are running, and none ended within {seconds:g} seconds. It did not run.",
+        "Call it again later, and fewer at once.",
+    ),
+    "zh": (
+        "正在运行的“{name}”太多，{seconds:g} 秒内没有一个结束，这次没有运行。",
+        "请稍后再调用，并减少同时调用的数量。",
+    ),
+}
+
+
+class Concurrency:
+    """A tool's own `concurrency`, and a bound for each session; whoever came first goes first.
+
+    A call waits as long as it may itself take (`timeout`), or until the run's deadline, and is then refused.
+
+    Args:
+        per_session: how many calls of one session may run at once, or None for any number.
+        longest_wait: seconds that a call without a timeout waits.
+    """
+
+    def __init__(self, *, per_session: int | None = None, longest_wait: float = 30.0) -> None:
+        self._per_session = per_session
+        self._longest_wait = longest_wait
+        self._gates: dict[Hashable, Gate] = {}
+
+    def applies(self, tool: Tool) -> bool:
+        """Only where there is a bound."""
+        return tool.rules.concurrency is not None or self._per_session is not None
+
+    async def __call__(self, call: BoundCall, context: RunContext, proceed: Proceed) -> ToolResult:
+        """Proceeds when there is room."""
+        rules = call.tool.rules
+        seconds = self._longest_wait if rules.timeout is None else rules.timeout
+        if context.seconds_left is not None:
+            seconds = min(seconds, context.seconds_left)
+        # The tool's gate first: a call that waits for its tool must not keep the session's other calls out.
+        bounds: list[tuple[Hashable, int | None]] = [
+            (("tool", call.tool.name), rules.concurrency),
+            (("session", context.user, context.session_id), self._per_session),
+        ]
+        return await self._through([bound for bound in bounds if bound[1]], seconds, call, context, proceed)
+
+    async def _through(
+        self,
+        bounds: list[tuple[Hashable, int | None]],
+        seconds: float,
+        call: BoundCall,
+        context: RunContext,
+        proceed: Proceed,
+    ) -> ToolResult:
+        if not bounds:
+            return await proceed(call, context)
+        (key, most), *inner = bounds
+        gate = self._gates.get(key)
+        if gate is None:
+            gate = self._gates[key] = Gate(most or 1)
+        try:
+            if not await gate.enter(seconds):
+                return _refused(call, context, seconds)
+            try:
+                return await self._through(inner, seconds, call, context, proceed)
+            finally:
+                gate.leave()
+        finally:
+            if gate.is_idle and most == self._per_session:
+                self._gates.pop(key, None)  # sessions come and go, tools stay
+
+
+def _refused(call: BoundCall, context: RunContext, seconds: float) -> ToolResult:
+    message, hint = _WORDS[context.language]
+    error = ToolError(
+        code=ErrorCode.RATE_LIMITED,
+        message=message.format(name=call.tool.name, seconds=seconds),
+        retryable=True,
+        hint=hint,
+        details={"waited": seconds},
+    )
+    return call.answer(error)

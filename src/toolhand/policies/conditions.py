@@ -1,0 +1,117 @@
+"""What must hold before a tool runs, and of its result afterwards."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Final
+
+from toolhand.core.context import RunContext
+from toolhand.core.errors import ErrorCode, ToolError, ToolFailure
+from toolhand.core.events import CallFailed
+from toolhand.core.messages import BoundCall, ToolResult
+from toolhand.core.tools import Condition
+from toolhand.policies import Proceed
+
+_SUCCEEDED: Final = "conditions.succeeded"
+
+_WORDS = {
+    "en": {
+        "before": "'{name}' cannot run yet: something that has to be done first is not done.",
+        "after": "'{name}' ran, but its result is not what it has to be.",
+        "effect": "It has had its effect: do not simply call it again.",
+        "broken": "'{name}' did not run: whether it may could not be found out. The details are in the program's log.",
+        "unchecked": "'{name}' ran, but its result could not be checked. The details are in the program's log.",
+        "requires": "Call '{first}' first; '{name}' needs its result.",
+    },
+    "zh": {
+        "before": "“{name}”现在还不能运行：必须先做的事还没有做。",
+        "after": "“{name}”已经运行，但结果不符合要求。",
+        "effect": "它已经生效：不要简单地再次调用。",
+        "broken": "“{name}”没有运行：无法判断是否可以运行，详情在程序的日志里。",
+        "unchecked": "“{name}”已经运行，但结果无法检查，详情在程序的日志里。",
+        "requires": "请先调用“{first}”，“{name}”需要它的结果。",
+    },
+}
+
+
+def requires(*names: str) -> Condition:
+    """A condition for `before`: each of these tools has succeeded earlier in the run.
+
+    Args:
+        names: tools.
+    """
+
+    def condition(arguments: Any, context: RunContext) -> str | None:  # noqa: ARG001 - every condition is given them
+        succeeded = context.memory.get(_SUCCEEDED, ())
+        missing = next((name for name in names if name not in succeeded), None)
+        return missing and _Missing(missing)
+
+    return condition
+
+
+class _Missing(str):
+    """The name of a tool that has to be called first."""
+
+    __slots__ = ()
+
+
+async def conditions(call: BoundCall, context: RunContext, proceed: Proceed) -> ToolResult:
+    """Asks `rules.before`, proceeds, and asks `rules.after`.
+
+    A condition is a function, async or not, over the call's arguments (JSON values, the tool's defaults filled in), for
+    `after` also what the tool gave, and the run's context. It gives None or True when it holds, else False or a sentence for
+    the model. One that raises does not hold. It runs on the event loop, so it must be quick.
+    """
+    rules = call.tool.rules
+    if rules.before:
+        arguments = _arguments(call)
+        for condition in rules.before:
+            error = await _failed("before", condition, call, context, arguments, context)
+            if error is not None:
+                return call.answer(error)
+    result = await proceed(call, context)
+    if not result.ok:
+        return result
+    for condition in rules.after:
+        error = await _failed("after", condition, call, context, _arguments(call), result.data, context)
+        if error is not None:
+            return ToolResult(call_id=result.call_id, name=result.name, outcome=error, notes=result.notes)
+    succeeded = context.memory.get(_SUCCEEDED)
+    if succeeded is None:
+        succeeded = context.memory[_SUCCEEDED] = set()
+    succeeded.add(call.tool.name)
+    return result
+
+
+def _arguments(call: BoundCall) -> dict[str, Any]:
+    found = {name: s["default"] for name, s in call.tool.properties.items() if "default" in s}
+    return {**found, **call.call.arguments}
+
+
+async def _failed(
+    when: str, condition: Condition, call: BoundCall, context: RunContext, *facts: Any
+) -> ToolError | None:
+    """Why a condition does not hold, or None."""
+    words = _WORDS[context.language]
+    hint = words["effect"] if when == "after" and not call.tool.repeatable else ""
+    code = ErrorCode.PRECONDITION_FAILED if when == "before" else ErrorCode.POSTCONDITION_FAILED
+    name = call.tool.name
+    try:
+        said = condition(*facts)
+        if inspect.isawaitable(said):
+            said = await said
+    except ToolFailure as failure:
+        said = failure.error.sentence
+    except Exception as error:  # noqa: BLE001 - the author's own function may raise anything
+        context.emit(CallFailed(call=call.call, exception=error))
+        word = "broken" if when == "before" else "unchecked"
+        return ToolError(code=code, message=words[word].format(name=name), hint=hint)
+    if said is None or said is True:
+        return None
+    if isinstance(said, _Missing):
+        message = words["requires"].format(first=said, name=name)
+        return ToolError(code=code, message=message, details={"first": str(said)})
+    message = words[when].format(name=name)
+    if isinstance(said, str) and said:
+        message = f"{message} {said}" if when == "after" else said
+    return ToolError(code=code, message=message, hint=hint)

@@ -1,0 +1,139 @@
+"""Answers a call that comes again from the run's memory, or refuses it with a hint; polling is let through.
+
+A reading call runs twice in quick succession, since only a second run shows whether its result changes; while it changes it
+goes on running, else it is answered from memory and then refused. What a writing call has done it does not do again by
+itself. `docs/adr/0008-policies.md` says why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from toolhand.core.approvals import Deny, decision_for
+from toolhand.core.canonical import loose, same_call
+from toolhand.core.context import RunContext
+from toolhand.core.errors import ErrorCode, ToolError
+from toolhand.core.messages import BoundCall, ToolResult
+from toolhand.policies import Proceed
+from toolhand.policies.sharing import SYSTEM_CLOCK, Clock
+from toolhand.policies.sharing.repeats import Errand, Repeats, Verdict
+
+_KEY: Final = "deduplicate"
+STUCK_AFTER: Final = 3
+"""After so many refusals in a row a run gets nowhere."""
+
+_WORDS = {
+    "en": {
+        "recall": "You already called '{name}' with these arguments: this is that result. Use it; do not call it again.",
+        "same": "'{name}' was called like this before and gave the same result: calling it again changes nothing.",
+        "unchanged": "'{name}' was asked {times} times for the same and its result stays the same: it was not run again.",
+        "unchanged_hint": "You have the result above: answer from it, or call with other arguments.",
+        "failing": "This call of '{name}' failed {times} times in the same way and was not run again. The error was: {error}",
+        "failing_hint": "Change the arguments, use another tool, or tell the user what does not work.",
+        "done": "'{name}' has already done exactly this in this run; it was not done a second time.",
+        "done_hint": "Go on with the result above. If it really has to happen again, ask the user to confirm it.",
+        "unknown": "It is not known whether the last call of '{name}' had its effect: it was not run again.",
+        "unknown_hint": "Check first, with a tool that reads, whether it had; if you cannot, tell the user.",
+        "circle": "You are going in circles: {cycle}.",
+    },
+    "zh": {
+        "recall": "你已经用这些参数调用过“{name}”，这就是那次的结果。请直接使用，不要再次调用。",
+        "same": "之前已经这样调用过“{name}”，结果相同：再次调用不会有变化。",
+        "unchanged": "同样的“{name}”已经请求了 {times} 次，结果一直没有变化：没有再次运行。",
+        "unchanged_hint": "结果就在上面：请据此回答，或换其他参数调用。",
+        "failing": "“{name}”的这个调用已经以同样的方式失败了 {times} 次，没有再次运行。错误是：{error}",
+        "failing_hint": "请修改参数、换用其他工具，或告诉用户哪里行不通。",
+        "done": "“{name}”在本次运行中已经做过完全相同的事，没有做第二次。",
+        "done_hint": "请使用上面的结果继续。如果确实需要再做一次，请先让用户确认。",
+        "unknown": "不知道上一次调用“{name}”是否已经生效：没有再次运行。",
+        "unknown_hint": "请先用读取类的工具核实；无法核实时，请告诉用户。",
+        "circle": "你在原地打转：{cycle}。",
+    },
+}  # fmt: skip
+
+
+class Deduplicate:
+    """Sees calls that come again in a run, near-repeats and cycles over several tools too.
+
+    Args:
+        clock: where the time comes from.
+    """
+
+    def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._now = clock.now
+
+    async def __call__(self, call: BoundCall, context: RunContext, proceed: Proceed) -> ToolResult:
+        """Runs the call, answers it from memory, or refuses it."""
+        repeats = context.memory.get(_KEY)
+        if repeats is None:
+            repeats = context.memory[_KEY] = Repeats()
+        tool = call.tool
+        if tool.rules.poll:
+            result = await proceed(call, context)
+            if tool.rules.effect != "reads":
+                repeats.era += 1
+            return result
+        exact = same_call(tool, call.call.arguments)
+        near = (tool.name, loose(exact))
+        errand = repeats.errands.get(near)
+        if errand is None:
+            errand = repeats.errands[near] = Errand()
+        async with errand.turnstile:
+            repeats.trail.append("\n".join(near))
+            errand.asked += 1
+            verdict = repeats.judge(errand, exact, tool, now=self._now(), turn=context.turn)
+            if verdict != "run" and _was_agreed_to(call, context):
+                verdict = "run"
+            if verdict == "run":
+                before = errand.last
+                result = await proceed(call, context)
+                repeats.remember(errand, exact, call, result, now=self._now(), turn=context.turn)
+                return self._marked(result, before, errand, context)
+            if verdict == "recall":
+                errand.recalls += context.turn != errand.turn or not context.turn
+                return _recalled(call, context, errand.results[exact], errand)
+            repeats.refuse(context.turn)
+            return _refused(call, context, verdict, errand, repeats)
+
+    def _marked(
+        self, result: ToolResult, before: ToolResult | None, errand: Errand, context: RunContext
+    ) -> ToolResult:
+        if before is None or errand.same < 2 or not result.ok:
+            return result
+        remark = _WORDS[context.language]["same"].format(name=result.name)
+        return replace(result, remark=f"{result.remark} {remark}".strip())
+
+
+def is_stuck(context: RunContext) -> bool:
+    """Whether the run only asks for what was refused: time to ask the model for its best answer."""
+    repeats = context.memory.get(_KEY)
+    return repeats is not None and repeats.refusals >= STUCK_AFTER
+
+
+def _was_agreed_to(call: BoundCall, context: RunContext) -> bool:
+    decision = decision_for(call.call, context)
+    return decision is not None and not isinstance(decision, Deny)
+
+
+def _recalled(call: BoundCall, context: RunContext, known: ToolResult, errand: Errand) -> ToolResult:
+    notes = {**known.notes, "repeat_of": known.call_id, "times": errand.asked}
+    remark = _WORDS[context.language]["recall"].format(name=call.tool.name)
+    return replace(known, call_id=call.call.id, notes=notes, remark=remark)
+
+
+def _refused(
+    call: BoundCall, context: RunContext, verdict: Verdict, errand: Errand, repeats: Repeats
+) -> ToolResult:
+    words = _WORDS[context.language]
+    error = errand.last.error.message if errand.last and errand.last.error else ""
+    times = errand.same if verdict == "failing" else errand.asked
+    message = words[verdict].format(name=call.tool.name, times=times, error=error)
+    hint = words[f"{verdict}_hint"]
+    if cycle := repeats.cycle:
+        hint = f"{words['circle'].format(cycle=' → '.join((*cycle, cycle[0])))} {hint}"
+    code = ErrorCode.OUTCOME_UNKNOWN if verdict == "unknown" else ErrorCode.REPEATED_CALL
+    details: dict[str, object] = {"times": errand.asked, "reason": verdict}
+    if errand.last is not None:
+        details["repeat_of"] = errand.last.call_id
+    return call.answer(ToolError(code=code, message=message, hint=hint, details=details))

@@ -1,0 +1,65 @@
+"""Sees that a run goes in circles, from its turns alone: for a loop that wants to end before its limit."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from toolhand.core.canonical import canonical
+from toolhand.core.messages import ToolResult
+
+_Turn = tuple[tuple[str, str], ...]
+
+
+class LoopDetector:
+    """Compares turns by their calls, and by their results where these are given.
+
+    The order of keys and of parallel calls makes no difference, nor does 1 or 1.0. With results, a turn that asks the same
+    and is told something new is another turn: a program that polls goes round in no circle.
+
+    Args:
+        limit: how many equal rounds make a loop.
+        longest: of how many turns a round may consist.
+    """
+
+    def __init__(self, limit: int = 3, longest: int = 4) -> None:
+        self._limit = limit
+        self._longest = longest
+        self._turns: deque[_Turn] = deque(maxlen=limit * longest)
+
+    def turn(
+        self, calls: Iterable[tuple[str, Mapping[str, Any]]], results: Sequence[ToolResult] = ()
+    ) -> bool:
+        """Takes note of a turn.
+
+        Args:
+            calls: name and arguments of its calls.
+            results: what they gave, in the same order.
+
+        Returns:
+            Whether the last turns are `limit` equal rounds.
+        """
+        told = [_told(result) for result in results]
+        asked = [
+            (name, canonical(arguments) + (told[number] if number < len(told) else ""))
+            for number, (name, arguments) in enumerate(calls)
+        ]
+        if not asked:
+            self._turns.clear()
+            return False
+        self._turns.append(tuple(sorted(asked)))
+        turns = list(self._turns)
+        return any(self._is_round(turns, length) for length in range(1, self._longest + 1))
+
+    def _is_round(self, turns: list[_Turn], length: int) -> bool:
+        needed = length * self._limit
+        if len(turns) < needed:
+            return False
+        recent = turns[-needed:]
+        return all(turn == recent[number % length] for number, turn in enumerate(recent))
+
+
+def _told(result: ToolResult) -> str:
+    # An error's words may count ("has failed 4 times"): its code is what stays the same.
+    return f"\n!{result.error.code}" if result.error is not None else f"\n={canonical(result.data)}"
