@@ -56,7 +56,7 @@ class Agent:
     Args:
         model: "local", "openai:gpt-…", "ollama:…", "http://…/v1#model", or a `Model`.
         tools: functions, `Tool`s, `Toolset`s, OpenAI schemas, or a list of these.
-        instructions: what the model is told before everything else.
+        instructions: what the model is told before everything else; by default one sentence that says to use the tools.
         protocol: how calls are written down; "auto" takes what suits the model.
         tool_choice: "auto", "required", "none", a tool's name, or a list of allowed names.
         limits: how far a run may go.
@@ -74,7 +74,7 @@ class Agent:
         model: str | Model,
         tools: Any = (),
         *,
-        instructions: str = "",
+        instructions: str | None = None,
         protocol: str | ModelProtocol = "auto",
         tool_choice: str | Sequence[str] | ToolChoice = "auto",
         limits: Limits | None = None,
@@ -277,8 +277,11 @@ class _Conversation:
         protocol = self.agent.protocol
         self.emit(TurnStarted(turn=turn, protocol=protocol.name))
         history = self.session.recent()
-        if self.agent.instructions:
-            history.insert(0, system(self.agent.instructions))
+        instructions = self.agent.instructions
+        if instructions is None and len(self.agent.tools):
+            instructions = self.words["instructions"]
+        if instructions:
+            history.insert(0, system(instructions))
         request = replace(
             protocol.render(history, self.agent.tools, choice, self.context.language),
             sampling=self.agent.sampling,

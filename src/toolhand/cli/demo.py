@@ -16,7 +16,7 @@ from toolhand.agent import Agent
 from toolhand.builtin import builtin_tools
 from toolhand.builtin.sample import make_sample
 from toolhand.cli.models import ensure_weights
-from toolhand.cli.run import INSTRUCTIONS, answer
+from toolhand.cli.run import answer
 from toolhand.cli.show import Show
 from toolhand.cli.words import say
 from toolhand.execution.running import run_blocking
@@ -35,19 +35,16 @@ class Question:
 
     text: str
     sql: str
-    language: str
 
 
 QUESTIONS = (
     Question(
-        text="仓库里一共有多少把扳手？如果每把卖 35 元，全部卖出能得到多少元？",
-        sql="select sum(quantity) * 35 from stock join products on products.id = stock.product_id where products.name like '%扳手%'",
-        language="zh",
+        text="仓库里所有扳手的总价值是多少元（数量乘以单价）？",
+        sql="select sum(quantity * price) from stock join products on products.id = product_id where products.name = '扳手'",
     ),
     Question(
         text="How many customers are from Hangzhou?",
         sql="select count(*) from customers where city = 'Hangzhou'",
-        language="en",
     ),
 )
 
@@ -83,7 +80,7 @@ def demo(
 
 def _ask(question: Question, model: Model, database: Path, show: Show, out: Console) -> bool:
     out.print(f"\n[bold]? {escape(question.text)}[/]")
-    agent = Agent(model, builtin_tools(database=database), instructions=INSTRUCTIONS[question.language])
+    agent = Agent(model, builtin_tools(database=database))
     finished = answer(agent, question.text, show)
     with sqlite3.connect(database) as connection:
         expected = str(connection.execute(question.sql).fetchone()[0])

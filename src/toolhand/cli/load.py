@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 import traceback
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -48,14 +48,12 @@ def _module(source: str) -> ModuleType:
     try:
         if not is_file:
             return importlib.import_module(source)
-        spec = importlib.util.spec_from_file_location(f"toolhand_tools_{path.stem}", path)
-        if spec is None or spec.loader is None:
-            raise SettingsError(say(f"'{source}' is not a Python file", f"“{source}”不是 Python 文件"))
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module
+        name = f"toolhand_tools_{path.stem}"
+        module = sys.modules[name] = ModuleType(name)
+        module.__file__ = str(path)
         sys.path.insert(0, str(path.resolve().parent))
         try:
-            spec.loader.exec_module(module)
+            SourceFileLoader(name, str(path)).exec_module(module)
         finally:
             sys.path.pop(0)
     except (SettingsError, ToolDefinitionError):

@@ -23,11 +23,6 @@ from toolhand.run import Limits, Run
 
 HELP = say("Answer a question with tools.", "用工具回答一个问题。")
 
-INSTRUCTIONS = {
-    "en": "Use the tools to find facts and to calculate; never guess what a tool can tell. Answer briefly, with the numbers found.",
-    "zh": "请用工具查找事实和进行计算，工具能告诉你的不要猜测。回答要简短，并给出查到的数字。",
-}
-
 
 def run(
     question: str = typer.Argument(
@@ -82,7 +77,7 @@ def run(
     toolset = load_tools(tools, database=db, root=root)
     spec = model or announced_default(err)
     ensure_weights(spec, err, is_agreed=yes)
-    agent = Agent(spec, toolset, instructions=INSTRUCTIONS[say("en", "zh")], limits=Limits(turns=turns))
+    agent = Agent(spec, toolset, limits=Limits(turns=turns))
     show = None if as_json else Show(Console(soft_wrap=True), err, is_verbose=verbose)
     try:
         finished = answer(agent, question, show)

@@ -108,9 +108,7 @@ def _warn_of_stale_entries(label: str, documented: Docstring, signature: inspect
 def _description(documented: Docstring) -> str:
     if not documented.returns:
         return documented.description
-    is_chinese = any(
-        "\u4e00" <= character <= "\u9fff" for character in documented.description + documented.returns
-    )
+    is_chinese = any("\u4e00" <= character <= "\u9fff" for character in documented.returns)
     title = "返回：" if is_chinese else "Returns: "
     return f"{documented.description}\n{title}{documented.returns}".strip()
 
