@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: help setup demo test test-fast lint types check walk bench lock clean
+.PHONY: help setup demo test test-fast lint types check walk questions bench lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -12,7 +12,7 @@ setup: .venv/.ready  ## the virtual environment, from the lock file
 .venv/.ready: requirements.lock pyproject.toml scripts/setup.py
 	@$(PYTHON) scripts/setup.py
 
-demo: setup  ## fetches the embedded model and answers two real questions with real tools
+demo: setup  ## fetches the embedded model and answers real questions with real tools
 	@$(BIN)/python -m toolhand.cli demo
 
 test: setup  ## all tests, the ones on the embedded model included
@@ -31,6 +31,9 @@ check: lint types test  ## what CI runs
 
 walk: setup  ## how much code one tool call goes through
 	@$(BIN)/python scripts/walk.py
+
+questions: setup  ## how many plain questions the embedded model answers with real tools
+	@$(BIN)/python bench/questions.py
 
 bench: setup  ## figures against others, re-runnable
 	@$(BIN)/python -m bench

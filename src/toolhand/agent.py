@@ -286,7 +286,8 @@ class _Conversation:
             protocol.render(history, self.agent.tools, choice, self.context.language),
             sampling=self.agent.sampling,
         )
-        reader = protocol.reader(self.agent.tools, self.session.new_call_id)
+        settings = self.agent.tools.dispatch.settings[self.context.language]
+        reader = protocol.reader(self.agent.tools, self.session.new_call_id, settings)
         output = await self._output(request, reader)
         sent = {call.id for call in output.calls}
         reply = self._claimed(reader.finish(output.calls, output.finish_reason), sent)

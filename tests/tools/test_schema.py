@@ -448,3 +448,25 @@ def test_an_error_says_what_is_missing():
     assert error.code == "missing_argument"
     assert "amount" in error.message
     assert "to" in error.message
+
+
+def test_an_enum_member_may_be_named_and_its_names_are_not_sent_out():
+    @tool
+    def set_level(level: Level) -> str:
+        """Set."""
+        return level.value
+
+    assert run(set_level, level="HIGH") == "高"
+    sent = Toolset([set_level]).schemas("openai")[0]["function"]["parameters"]
+    assert sent["properties"]["level"] == {"enum": ["低", "高"], "type": "string"}
+
+
+async def test_spoken_dates_are_read_against_the_clock():
+    @tool
+    def remind(day: dt.date) -> str:
+        """Remind."""
+        return day.isoformat()
+
+    assert (await Toolset([remind]).call("remind", {"day": "明天"})).data == (
+        dt.date.today() + dt.timedelta(days=1)
+    ).isoformat()

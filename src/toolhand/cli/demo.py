@@ -1,4 +1,4 @@
-"""`toolhand demo`: two real questions over a sample database, answered by the embedded model and checked."""
+"""`toolhand demo`: a few real questions over a sample database, answered by the embedded model and checked."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from toolhand.models import Model
 from toolhand.models.resolve import resolve
 
 HELP = say(
-    "Answer two questions over a sample database with the embedded model.",
-    "用内置模型回答示例数据库上的两个问题。",
+    "Answer questions over a sample database with the embedded model.",
+    "用内置模型回答示例数据库上的问题。",
 )
 
 
@@ -39,12 +39,16 @@ class Question:
 
 QUESTIONS = (
     Question(
-        text="仓库里所有扳手的总价值是多少元（数量乘以单价）？",
-        sql="select sum(quantity * price) from stock join products on products.id = product_id where products.name = '扳手'",
+        text="数据库里价格最高的商品是什么，价格是多少？",
+        sql="select cast(max(price) as integer) from products",
     ),
     Question(
         text="How many customers are from Hangzhou?",
         sql="select count(*) from customers where city = 'Hangzhou'",
+    ),
+    Question(
+        text="What is 15% of 1234.5, plus 3?",
+        sql="select 1234.5 * 15 / 100 + 3",
     ),
 )
 

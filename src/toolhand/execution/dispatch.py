@@ -57,7 +57,7 @@ class Dispatcher:
         self.tools = tools
         settings = settings or BindSettings(clock=local_time)
         languages: tuple[Language, ...] = ("en", "zh")
-        self._settings = {language: replace(settings, language=language) for language in languages}
+        self.settings = {language: replace(settings, language=language) for language in languages}
         self._way = chain(policies, invoke)
         self._most_parallel = most_parallel
 
@@ -110,7 +110,7 @@ class Dispatcher:
     def _bound(self, call: ToolCall, context: RunContext, choice: ToolChoice | None) -> BoundCall | ToolError:
         if call.problem is not None:
             return call.problem
-        bound = bind(call, self.tools, settings=self._settings[context.language])
+        bound = bind(call, self.tools, settings=self.settings[context.language])
         if isinstance(bound, BoundCall) and choice is not None and not choice.allows(bound.tool.name):
             words = {
                 "en": f"; allowed: {', '.join(choice.names)}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from toolhand.arguments.settings import BindSettings
 from toolhand.core.language import Language
 from toolhand.core.messages import FinishReason, Message, ModelRequest, RawCall, Reply
 from toolhand.core.tools import ToolChoice
@@ -45,6 +46,6 @@ class ModelProtocol(Protocol):
         """The whole neutral history as a request. Stateless; a longer history only appends to what it emits."""
         ...
 
-    def reader(self, tools: ToolCollection, new_id: Callable[[], str]) -> Reader:
-        """A fresh reader for one reply."""
+    def reader(self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings) -> Reader:
+        """A fresh reader for one reply; `settings` say how its calls are bound."""
         ...

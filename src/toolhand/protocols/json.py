@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 
+from toolhand.arguments.settings import BindSettings
 from toolhand.core.language import Language
 from toolhand.core.messages import Message, ModelRequest, ToolCall, ToolResult
 from toolhand.core.tools import ToolChoice
@@ -104,9 +105,9 @@ class PromptedJson:
         """The rules in the system message, calls as JSON, results in tags."""
         return rendered(WRITING, messages, tools, choice, language)
 
-    def reader(self, tools: ToolCollection, new_id: Callable[[], str]) -> Reader:
+    def reader(self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings) -> Reader:
         """Reads JSON calls, and whatever else the model falls into."""
-        return text_reader(tools, protocol="json", new_id=new_id)
+        return text_reader(tools, protocol="json", new_id=new_id, settings=settings)
 
 
 PROTOCOL = PromptedJson()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from toolhand.arguments.settings import BindSettings
 from toolhand.core.language import Language
 from toolhand.core.messages import Message, ModelRequest
 from toolhand.core.tools import ToolChoice
@@ -30,9 +31,9 @@ class Native:
             messages=tuple(messages), tools=tuple(tools), tool_choice=choice, language=language
         )
 
-    def reader(self, tools: ToolCollection, new_id: Callable[[], str]) -> Reader:
+    def reader(self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings) -> Reader:
         """Reads structured calls, and text in which a call was left."""
-        return text_reader(tools, protocol="auto", new_id=new_id)
+        return text_reader(tools, protocol="auto", new_id=new_id, settings=settings)
 
 
 PROTOCOL = Native()

@@ -17,6 +17,7 @@ from toolhand.core.language import Language
 from toolhand.core.messages import Message, ModelRequest, Note, Text, ToolCall, ToolResult
 from toolhand.core.tools import Tool, ToolChoice
 from toolhand.tools.collection import ToolCollection
+from toolhand.tools.export import visible_parameters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +85,7 @@ def tool_lines(tools: ToolCollection) -> str:
     """The tools as one JSON object a line: what models have seen most of in training."""
     return "\n".join(
         json.dumps(
-            {"name": tool.name, "description": tool.description, "parameters": jsonable(tool.parameters)},
+            {"name": tool.name, "description": tool.description, "parameters": visible_parameters(tool)},
             ensure_ascii=False,
         )
         for tool in tools

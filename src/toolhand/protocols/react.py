@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 
+from toolhand.arguments.settings import BindSettings
 from toolhand.core.language import Language
 from toolhand.core.messages import Message, ModelRequest, ToolCall, ToolResult
 from toolhand.core.tools import ToolChoice
@@ -68,7 +69,8 @@ _CHOICE = {
     },
 }
 _FRAME = re.compile(
-    r"^[ \t>*]*(?:Observation|Thought|Action(?: Input)?|Final Answer|观察|思考|行动)[ \t*]*[:：]", re.MULTILINE | re.IGNORECASE
+    r"^[ \t>*]*(?:Observation|Thought|Action(?: Input)?|Final Answer|观察|思考|行动)[ \t*]*[:：]",
+    re.MULTILINE | re.IGNORECASE,
 )
 
 
@@ -116,9 +118,9 @@ class ReAct:
         """The rules in the system message, calls as Action lines, results as the user's Observation."""
         return rendered(WRITING, messages, tools, choice, language)
 
-    def reader(self, tools: ToolCollection, new_id: Callable[[], str]) -> Reader:
+    def reader(self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings) -> Reader:
         """Reads labelled lines in both languages; what follows an invented Observation is dropped."""
-        return text_reader(tools, protocol="react", new_id=new_id)
+        return text_reader(tools, protocol="react", new_id=new_id, settings=settings)
 
 
 PROTOCOL = ReAct()

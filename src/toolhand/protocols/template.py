@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from toolhand.arguments.settings import BindSettings
 from toolhand.core.jsonable import jsonable
 from toolhand.core.language import Language
 from toolhand.core.messages import Message, ModelRequest, ToolCall, ToolResult
@@ -117,9 +118,9 @@ class Template:
         """The rules in the system message, calls as blocks, results as blocks of the user's."""
         return rendered(WRITING, messages, tools, choice, language)
 
-    def reader(self, tools: ToolCollection, new_id: Callable[[], str]) -> Reader:
+    def reader(self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings) -> Reader:
         """Reads blocks, and whatever else the model falls into."""
-        return text_reader(tools, protocol="template", new_id=new_id)
+        return text_reader(tools, protocol="template", new_id=new_id, settings=settings)
 
 
 PROTOCOL = Template()

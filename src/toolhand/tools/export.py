@@ -46,9 +46,7 @@ def schema(tool: Tool, provider: str = "openai") -> dict[str, Any]:
     Raises:
         SettingsError: for a provider that is not known.
     """
-    parameters = _plain(tool.parameters)
-    parameters.setdefault("type", "object")
-    parameters.setdefault("properties", {})
+    parameters = visible_parameters(tool)
     if provider == "openai":
         name = wire_name(tool.name)
         return {
@@ -62,10 +60,22 @@ def schema(tool: Tool, provider: str = "openai") -> dict[str, Any]:
     raise SettingsError(f"there is no schema form '{provider}'; there is: openai, anthropic, mcp")
 
 
-def _plain(node: Any) -> Any:
-    """A copy that the caller may change, in dicts and lists only."""
+def visible_parameters(tool: Tool) -> dict[str, Any]:
+    """The parameters as a model sees them: a copy that the caller may change, without our own `x-` notes."""
+    parameters: dict[str, Any] = _visible(tool.parameters)
+    parameters.setdefault("type", "object")
+    parameters.setdefault("properties", {})
+    return parameters
+
+
+def _visible(node: Any, *, is_schema: bool = True) -> Any:
     if isinstance(node, Mapping):
-        return {key: _plain(value) for key, value in node.items()}
+        return {
+            # Under "properties" the keys are parameters' names, and one may well begin with "x-".
+            key: _visible(value, is_schema=not (is_schema and key in ("properties", "$defs")))
+            for key, value in node.items()
+            if not (is_schema and key.startswith("x-"))
+        }
     if isinstance(node, list | tuple):
-        return [_plain(item) for item in node]
+        return [_visible(item) for item in node]
     return node

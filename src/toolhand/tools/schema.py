@@ -116,6 +116,12 @@ def _description(documented: Docstring) -> str:
 class _Schema(GenerateJsonSchema):
     """pydantic's schemas without what only costs tokens."""
 
+    def enum_schema(self, schema: Any) -> Any:
+        """Also the members' names, which models send for their values; they stay here and are not sent out."""
+        result = super().enum_schema(schema)
+        names = {member.name: member.value for member in schema["members"] if member.name != member.value}
+        return {**result, "x-enum-names": names} if names else result
+
     def field_title_should_be_set(self, schema: Any) -> bool:
         """No titles: they repeat the names."""
         del schema
