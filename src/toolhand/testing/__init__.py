@@ -1,5 +1,6 @@
-"""Public doubles for the two impure ports, for tests of programs that use Toolhand."""
+"""Public doubles for the two impure ports and for the clock, for tests of programs that use Toolhand."""
 
+from toolhand.testing.clock import FakeClock
 from toolhand.testing.scripted import ScriptedModel
 
-__all__ = ["ScriptedModel"]
+__all__ = ["FakeClock", "ScriptedModel"]

@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolhand import ErrorCode, RunContext, ToolFailure
+from toolhand.core.events import CircuitChanged
+from toolhand.core.tools import Breaker
+from toolhand.policies import offered
+from toolhand.policies.circuit_breaker import CircuitBreaker
+from toolhand.policies.sharing.circuits import Circuits
+from toolhand.policies.sharing.memory import MemoryState
+from toolhand.testing import FakeClock
+
+from .calls import Way, codes, made
+
+MEASURE = Breaker(failures=3, cooldown=60)
+
+
+class Service:
+    """A tool that is ill or well."""
+
+    def __init__(self):
+        self.error: BaseException | None = ConnectionError("refused")
+        self.runs = 0
+        self.gate: asyncio.Event | None = None
+
+    def tool(self, **rules):
+        async def crm(x: int) -> str:
+            """Looks up a customer."""
+            self.runs += 1
+            if self.gate is not None:
+                await self.gate.wait()
+            if self.error is not None:
+                raise self.error
+            return "found"
+
+        return made(crm, **{"breaker": MEASURE, **rules})
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+@pytest.fixture
+def policy(clock):
+    return CircuitBreaker(MemoryState(clock))
+
+
+async def test_it_opens_after_failures_in_a_row_and_says_until_when(policy):
+    service = Service()
+    crm, way = service.tool(), Way(policy)
+    results = [await way(crm, x=i) for i in range(5)]
+    assert codes(results) == ["network"] * 3 + ["circuit_open"] * 2
+    assert service.runs == 3
+    error = results[-1].error
+    assert not error.retryable
+    assert 59 <= error.details["retry_after"] <= 60
+    assert "60 seconds" in error.message
+    assert (policy.circuit("crm").state, policy.circuit("crm").failures) == ("open", 3)
+    assert not offered([policy], crm, RunContext())
+    assert [(e.name, e.state) for e in way.of(CircuitChanged)] == [("crm", "open")]
+
+
+async def test_a_success_sets_the_count_to_zero(policy):
+    service = Service()
+    crm, way = service.tool(), Way(policy)
+    for _ in range(4):
+        await way(crm, x=1)
+        await way(crm, x=1)
+        service.error = None
+        assert (await way(crm, x=1)).ok
+        service.error = ConnectionError()
+    assert policy.circuit("crm").state == "closed"
+    assert policy.circuit("crm").failures == 0
+
+
+async def test_half_open_lets_exactly_one_of_many_through(policy, clock):
+    service = Service()
+    crm, way = service.tool(), Way(policy)
+    for i in range(3):
+        await way(crm, x=i)
+    clock.advance(61)
+    assert policy.circuit("crm").state == "half_open"
+    assert offered([policy], crm, RunContext())
+    service.runs, service.gate, service.error = 0, asyncio.Event(), None
+    calls = [asyncio.ensure_future(way(crm, x=i)) for i in range(50)]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert service.runs == 1
+    service.gate.set()
+    results = await asyncio.gather(*calls)
+    assert codes(results).count(None) == 1
+    assert codes(results).count("circuit_open") == 49
+    assert policy.circuit("crm").state == "closed"
+    assert (await way(crm, x=1)).ok
+    assert [e.state for e in way.of(CircuitChanged)] == ["open", "closed"]
+
+
+async def test_a_probe_that_fails_opens_it_for_another_cooldown(policy, clock):
+    service = Service()
+    crm, way = service.tool(), Way(policy)
+    for i in range(3):
+        await way(crm, x=i)
+    for _ in range(3):
+        clock.advance(61)
+        assert codes([await way(crm, x=1), await way(crm, x=1)]) == ["network", "circuit_open"]
+    assert service.runs == 6
+
+
+async def test_a_probe_that_is_cancelled_leaves_the_next_one_to_try(policy, clock):
+    service = Service()
+    crm, way = service.tool(), Way(policy)
+    for i in range(3):
+        await way(crm, x=i)
+    clock.advance(61)
+    service.gate = asyncio.Event()
+    probe = asyncio.ensure_future(way(crm, x=1))
+    await asyncio.sleep(0)
+    assert (await way(crm, x=1)).error.code is ErrorCode.CIRCUIT_OPEN
+    probe.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await probe
+    service.gate, service.error = None, None
+    assert (await way(crm, x=1)).ok
+
+
+async def test_a_probe_that_never_ends_gives_way_to_another(policy, clock):
+    service = Service()
+    crm, way = service.tool(timeout=5), Way(policy)
+    for i in range(3):
+        await way(crm, x=i)
+    clock.advance(61)
+    service.gate = asyncio.Event()
+    hanging = asyncio.ensure_future(way(crm, x=1))
+    await asyncio.sleep(0)
+    clock.advance(7)
+    service.error = None
+    gate, service.gate = service.gate, None
+    assert (await way(crm, x=1)).ok
+    service.error = ConnectionError()
+    gate.set()
+    await hanging  # an old probe's end says nothing about now
+    assert policy.circuit("crm").state == "closed"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ToolFailure("no such customer"), ToolFailure("limit", code=ErrorCode.RATE_LIMITED), asyncio.CancelledError()],
+)
+async def test_what_is_not_the_tools_illness_is_not_counted(policy, error):
+    service = Service()
+    service.error = error
+    crm, way = service.tool(), Way(policy)
+    for i in range(10):
+        await way(crm, x=i)
+    assert policy.circuit("crm").state == "closed"
+    assert service.runs == 10
+
+
+async def test_arguments_that_do_not_fit_are_not_counted(policy):
+    service = Service()
+    crm, way = service.tool(), Way(policy)
+    for _ in range(10):
+        assert (await way(crm, x="none")).error.code is ErrorCode.INVALID_ARGUMENT
+    assert policy.circuit("crm").failures == 0
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError(), TimeoutError(), ToolFailure("down", code=ErrorCode.UPSTREAM), SystemExit(1)]
+)
+async def test_what_is_its_illness_is(policy, error):
+    service = Service()
+    service.error = error
+    crm, way = service.tool(), Way(policy)
+    for i in range(4):
+        await way(crm, x=i)
+    assert policy.circuit("crm").state == "open"
+
+
+async def test_tools_with_one_upstream_fail_together(policy):
+    service, other = Service(), Service()
+    first, way = service.tool(upstream="erp"), Way(policy)
+    for i in range(3):
+        await way(first, x=i)
+    other.error = None
+    assert (await way(other.tool(upstream="erp"), x=1)).error.code is ErrorCode.CIRCUIT_OPEN
+    assert (await way(other.tool(upstream="shop"), x=1)).ok
+    assert policy.circuit("erp").state == "open"
+
+
+async def test_the_words_come_in_chinese(policy):
+    crm = Service().tool()
+    way = Way(policy, context=RunContext(language="zh"))
+    results = [await way(crm, x=i) for i in range(4)]
+    assert "已暂停使用" in results[-1].error.sentence
+
+
+@given(st.lists(st.sampled_from(["well", "ill", "neither", "wait", "call", "long"]), max_size=60))
+def test_no_order_of_events_lets_two_probes_in(steps):
+    now = [0.0]
+    circuits = Circuits(lambda: now[0])
+    measure = Breaker(failures=2, cooldown=10)
+    running: list = []
+    for step in steps:
+        if step == "wait":
+            now[0] += 4
+        elif step == "long":
+            now[0] += 11
+        elif step == "call":
+            admission = circuits.admit("t", probe_seconds=1000)
+            if admission.is_admitted:
+                running.append(admission)
+        elif running:
+            circuits.settle("t", measure, running.pop(0), step)
+        assert sum(bool(admission.probe) for admission in running) <= 1
+        state = circuits.circuit("t")
+        assert (state.retry_after > 0) == (state.state == "open")
+        assert state.retry_after <= 10
