@@ -10,6 +10,7 @@ import contextlib
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,7 @@ from toolhand.core.events import TextDelta
 from toolhand.core.messages import ModelOutput, ModelRequest
 from toolhand.models.cores import chosen_threads
 from toolhand.models.deltas import StreamedOutput
+from toolhand.models.repetition import RepetitionGuard
 from toolhand.models.runtime import Runtime, RuntimeSettings, shared_runtime
 from toolhand.models.weights import find, is_present, path_of
 from toolhand.models.wire import Dialect, Encoder
@@ -32,7 +34,8 @@ DEFAULT_MAX_TOKENS: Final = 1024
 class LocalModel:
     """A model that runs in this process. It is loaded at the first request, off the event loop.
 
-    Models with the same file and settings share the loaded weights; they are freed when the last of them is closed or forgotten.
+    A reply that repeats one piece over and over is stopped, and counts as cut by length. Models with the same file and
+    settings share the loaded weights; they are freed when the last of them is closed or forgotten.
 
     Args:
         name: what people call it.
@@ -99,6 +102,7 @@ class LocalModel:
         arrived: asyncio.Queue[TextDelta | ModelOutput | Exception] = asyncio.Queue()
         is_cancelled = threading.Event()
         streamed = StreamedOutput(request.tools)
+        guard = RepetitionGuard()
         errors: list[Exception] = []
 
         def give(piece: TextDelta | ModelOutput | Exception) -> None:
@@ -114,11 +118,15 @@ class LocalModel:
                 return True
             if text:
                 give(TextDelta(text=text))
-            return is_cancelled.is_set()
+            return guard.feed(text) or is_cancelled.is_set()
 
         def finished(error: Exception | None) -> None:
             error = errors[0] if errors else error
-            give(streamed.finish() if error is None else self._translated(error))
+            if error is not None:
+                give(self._translated(error))
+            else:
+                output = streamed.finish()
+                give(replace(output, finish_reason="length") if guard.is_repeating else output)
 
         runtime.start(self._encoder.body(request, streams=True), take, finished)
         try:

@@ -65,6 +65,8 @@ class OpenAIModel:
         self._url = _endpoint(base_url)
         self._api_key = api_key
         self._key_variable = key_variable
+        if api_key and self._url.user:
+            raise SettingsError(f"give an API key or a user in the address {address(self._url)}, not both")
         authorization = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._headers = {"Content-Type": "application/json", **authorization, **(headers or {})}
         self._encoder = Encoder(model, dialect)

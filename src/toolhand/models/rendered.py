@@ -43,7 +43,8 @@ class RenderedHistories:
     def __init__(self, render: Callable[[Message, Language], bytes], *, most_bytes: int = MOST_BYTES) -> None:
         self._render = render
         self._most_bytes = most_bytes
-        self._kept_bytes = 0
+        self.kept_bytes = 0
+        """How much is kept now."""
         self._by_start: OrderedDict[tuple[int, Language], _Rendered] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -59,11 +60,11 @@ class RenderedHistories:
             self._extend(rendered, messages)
             self._by_start[key] = rendered
             self._by_start.move_to_end(key)
-            self._kept_bytes += len(rendered.joined) - before
+            self.kept_bytes += len(rendered.joined) - before
             result = bytes(rendered.joined)
-            while self._kept_bytes > self._most_bytes:
+            while self.kept_bytes > self._most_bytes:
                 _, dropped = self._by_start.popitem(last=False)
-                self._kept_bytes -= len(dropped.joined)
+                self.kept_bytes -= len(dropped.joined)
         return result
 
     def _extend(self, rendered: _Rendered, messages: Sequence[Message]) -> None:

@@ -40,6 +40,7 @@ class PartialFile:
         self._total: int | None = None
         self._file: BinaryIO | None = None
         self._identity = ""
+        self._told = 0
         self.boundaries: list[int] = []
         """Offsets behind each part that was joined, where it comes in parts."""
 
@@ -65,7 +66,8 @@ class PartialFile:
         self._identity = identity
         self._write_note()
         self._require_space((total or size) - size)
-        self._progress(size, total)
+        self._told = 0
+        self.tell()
         return size
 
     def _require_space(self, needed: int) -> None:
@@ -94,12 +96,16 @@ class PartialFile:
     def tell(self, beyond: int = 0) -> None:
         """Reports progress, with bytes that have come but are not joined yet."""
         done = self.size + beyond
-        self._progress(min(done, self._total) if self._total is not None else done, self._total)
+        if self._total is not None:
+            done = min(done, self._total)
+        self._told = max(self._told, done)  # a bar that runs backwards tells nobody anything
+        self._progress(self._told, self._total)
 
     def cut_back_to(self, size: int) -> int:
         """Forgets what lies behind an offset."""
         self._open_file.seek(size)
         self._open_file.truncate()
+        self._told = size
         self.boundaries = [b for b in self.boundaries if b <= size]
         return size
 

@@ -1,0 +1,77 @@
+"""A growing history is rendered once, and gives the same bytes as one that is rendered anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolhand.core.messages import Message, Text, system, user
+from toolhand.models.rendered import RenderedHistories
+
+STARTS = [user("question one"), user("question two")]
+POOL = [*STARTS, *[Message(role="assistant", parts=(Text(f"answer {i}"),)) for i in range(5)], user("next")]
+
+
+def plain(message: Message, language: str) -> bytes:
+    return f"{message.role}:{message.text}:{language}".encode()
+
+
+histories = st.tuples(
+    st.sampled_from(["", "be brief", "be long"]),
+    st.sampled_from(STARTS),
+    st.lists(st.sampled_from(POOL), max_size=8),
+)
+
+
+@given(
+    st.lists(st.tuples(histories, st.sampled_from(["en", "zh"])), max_size=12), st.sampled_from([10**9, 60])
+)
+def test_the_bytes_are_those_of_a_fresh_rendering(requests: list[Any], most_bytes: int) -> None:
+    kept = RenderedHistories(plain, most_bytes=most_bytes)
+    for (instructions, start, rest), language in requests:
+        messages = [*([system(instructions)] if instructions else []), start, *rest]
+        assert kept.joined(messages, language) == b",".join(plain(m, language) for m in messages)
+
+
+def test_a_turn_renders_only_what_is_new() -> None:
+    rendered: list[Message] = []
+
+    def counting(message: Message, language: str) -> bytes:
+        rendered.append(message)
+        return b"x"
+
+    kept = RenderedHistories(counting)
+    messages = [user("q")]
+    for turn in range(100):
+        kept.joined([system("be brief"), *messages], "en")  # the system's message is a new object every time
+        messages.append(Message(role="assistant", parts=(Text(str(turn)),)))
+    assert len(rendered) == 101  # the system's, the question, and 99 answers
+
+
+def test_conversations_with_equal_words_do_not_displace_one_another() -> None:
+    rendered: list[Message] = []
+
+    def counting(message: Message, language: str) -> bytes:
+        rendered.append(message)
+        return b"x"
+
+    kept = RenderedHistories(counting)
+    first, second = user("hi"), user("hi")
+    for _ in range(5):
+        kept.joined([first], "en")
+        kept.joined([second], "en")
+    assert len(rendered) == 2
+
+
+def test_memory_is_bounded() -> None:
+    kept = RenderedHistories(lambda message, _: b"x" * 1000, most_bytes=10_000)
+    starts = [user(str(i)) for i in range(100)]
+    for start in starts:
+        kept.joined([start], "en")
+    assert kept.kept_bytes <= 10_000
+
+
+def test_no_messages() -> None:
+    assert RenderedHistories(plain).joined([], "en") == b""
