@@ -60,6 +60,8 @@ class Rules:
         concurrency: how many calls of it may run at once, or None for no limit.
         fallback: the tool that is asked when this one fails.
         sensitive: names of arguments and of fields in results that nobody may see.
+        reveals: kinds of personal numbers and secrets that it may show because that is its purpose: "phone", "email",
+            "card", "resident_id", "secret".
         max_result: the most characters of its results that a model sees, or None for the default.
         isolation: where a plain function runs: "thread", or "process", which a timeout can end.
         poll: whether asking again with the same arguments is its purpose.
@@ -85,6 +87,7 @@ class Rules:
     concurrency: int | None = None
     fallback: Tool | None = None
     sensitive: frozenset[str] = frozenset()
+    reveals: frozenset[str] = frozenset()
     max_result: int | None = None
     isolation: Isolation | None = None
     poll: bool = False

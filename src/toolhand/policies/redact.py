@@ -1,0 +1,104 @@
+"""Masks what nobody may see in a result, on its way to the model, the caller, the history and whoever listens.
+
+What is masked and how: `toolhand.policies.redaction`. A tool whose purpose is to tell a phone number says so with
+`Rules.reveals`; a program turns a kind off for all tools with `Redact(reveals=…)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from toolhand.core.context import RunContext
+from toolhand.core.errors import ToolError
+from toolhand.core.messages import BoundCall, ToolResult, Value
+from toolhand.core.tools import Rules
+from toolhand.policies import Proceed
+from toolhand.policies.redaction.names import folded
+from toolhand.policies.redaction.patterns import DEFAULT, Pattern, but
+from toolhand.policies.redaction.walk import redacted, redacted_text
+
+_SHORTEST_ECHO = 4
+"""A shorter argument would be found by chance in words that have nothing to do with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redact:
+    """Masks secrets and personal numbers in what a tool gave back, whether a value or an error.
+
+    Args:
+        patterns: what is looked for in texts; your own are added as `(*DEFAULT, Pattern.matching("employee", r"E-\\d{6}"))`.
+        reveals: kinds that every tool may show, such as "email"; with all of `KINDS` only declared names are masked.
+    """
+
+    patterns: tuple[Pattern, ...] = DEFAULT
+    reveals: frozenset[str] = frozenset()
+
+    async def __call__(self, call: BoundCall, context: RunContext, proceed: Proceed) -> ToolResult:
+        """The call's result with `rules.sensitive` names, secrets and personal numbers masked."""
+        result = await proceed(call, context)
+        rules = call.tool.rules
+        patterns = self._patterns(rules)
+        echoes = tuple(_texts(call.call.arguments, rules.sensitive)) if rules.sensitive else ()
+        outcome = result.outcome
+        if isinstance(outcome, ToolError):
+            seen: Value | ToolError = _error(outcome, rules.sensitive, patterns, echoes)
+        else:
+            data = redacted(outcome.data, sensitive=rules.sensitive, patterns=patterns, echoes=echoes)
+            seen = outcome if data is outcome.data else Value(data)
+        return result if seen is outcome else replace(result, outcome=seen)
+
+    def arguments(self, arguments: Mapping[str, Any], rules: Rules) -> dict[str, Any]:
+        """A call's arguments as a log, a trace or an audit may keep them.
+
+        Args:
+            arguments: what was sent.
+            rules: the tool's.
+        """
+        kept: dict[str, Any] = redacted(
+            dict(arguments), sensitive=rules.sensitive, patterns=self._patterns(rules)
+        )
+        return kept
+
+    def text(self, text: str, rules: Rules | None = None) -> str:
+        """Any text (an exception's, a line of a log) as it may be kept.
+
+        Args:
+            text: the text.
+            rules: those of the tool that it is about, where it is about one.
+        """
+        if rules is None:
+            return redacted_text(text, patterns=but(self.patterns, self.reveals))
+        return redacted_text(text, sensitive=rules.sensitive, patterns=self._patterns(rules))
+
+    def _patterns(self, rules: Rules) -> tuple[Pattern, ...]:
+        revealed = self.reveals | rules.reveals if rules.reveals else self.reveals
+        return but(self.patterns, revealed) if revealed else self.patterns
+
+
+redact = Redact()
+
+
+def _error(
+    error: ToolError, sensitive: frozenset[str], patterns: tuple[Pattern, ...], echoes: tuple[str, ...]
+) -> ToolError:
+    before = {"message": error.message, "hint": error.hint, "details": error.details}
+    if not error.details:
+        del before["details"]
+    after = redacted(before, sensitive=sensitive - before.keys(), patterns=patterns, echoes=echoes)
+    return error if after is before else replace(error, **after)
+
+
+def _texts(arguments: Mapping[str, Any], sensitive: frozenset[str]) -> Iterator[str]:
+    """The values of sensitive arguments, which must not come back in another field or sentence."""
+    names = {folded(name) for name in sensitive}
+    for name, value in arguments.items():
+        if folded(name) in names:
+            for item in value if isinstance(value, list) else [value]:
+                if (
+                    isinstance(item, str | int)
+                    and not isinstance(item, bool)
+                    and len(str(item)) >= _SHORTEST_ECHO
+                ):
+                    yield str(item)

@@ -1,0 +1,28 @@
+"""What stands in the place of something masked. A mask holds nothing that would be masked again."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal, TypeAlias
+
+Kind: TypeAlias = Literal["secret", "email", "phone", "card", "resident_id"]
+
+KINDS: Final[tuple[Kind, ...]] = ("secret", "email", "phone", "card", "resident_id")
+"""Every kind that is masked by default; the words that `Rules.reveals` takes."""
+
+DECLARED: Final = "[masked]"
+"""In the place of a whole value whose name was declared sensitive."""
+
+SECRET: Final = "[masked:secret]"  # noqa: S105 - the mask, not a secret
+
+MASKED: Final = re.compile(r"\[masked(?::[^\]\s]*)?\]")
+
+
+def mask(kind: str, shown: str = "") -> str:
+    """A mask that says what it hides.
+
+    Args:
+        kind: what was there, such as "phone".
+        shown: the part that may stay, at most its last four characters or its domain.
+    """
+    return f"[masked:{kind}:{shown}]" if shown else f"[masked:{kind}]"
