@@ -18,6 +18,7 @@ from toolhand.core.language import Language
 from toolhand.core.messages import BoundCall, ToolCall, ToolResult
 from toolhand.core.tools import ToolChoice
 from toolhand.execution.invoke import invoke
+from toolhand.execution.workers.definition import check_isolation
 from toolhand.policies import Policy, chain
 from toolhand.policies.timeout import timeout
 from toolhand.tools.collection import ToolCollection
@@ -44,6 +45,10 @@ class Dispatcher:
         policies: the layers around each call, outermost first.
         settings: how arguments are bound; against the machine's clock by default.
         most_parallel: how many calls of one reply run at once.
+
+    Raises:
+        SettingsError: when a tool asks for an isolation that cannot be had here.
+        ToolDefinitionError: when a tool cannot be isolated as it asks; the message says what to do.
     """
 
     def __init__(
@@ -54,6 +59,8 @@ class Dispatcher:
         settings: BindSettings | None = None,
         most_parallel: int = 32,
     ) -> None:
+        for tool in tools:
+            check_isolation(tool)
         self.tools = tools
         settings = settings or BindSettings(clock=local_time)
         languages: tuple[Language, ...] = ("en", "zh")

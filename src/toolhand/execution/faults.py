@@ -12,11 +12,13 @@ import errno
 import socket
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from toolhand.core.errors import ErrorCode
 from toolhand.core.tools import Tool
+from toolhand.execution.threads import AllStuckError
+from toolhand.execution.workers.failures import FrameTooLargeError, ToolRaisedError, WorkerEndedError
 
 _TIMEOUTS: Final = frozenset({
     ("httpx", "TimeoutException"), ("requests", "Timeout"), ("urllib3", "TimeoutError"), ("aiohttp", "ServerTimeoutError"),
@@ -57,6 +59,15 @@ class Fault:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
+_OWN: Final[Mapping[type[BaseException], Fault]] = {
+    AllStuckError: Fault(word="stuck", code=ErrorCode.RATE_LIMITED, retryable=True),
+    WorkerEndedError: Fault(word="ended", code=ErrorCode.EXECUTION),
+    MemoryError: Fault(word="memory", code=ErrorCode.EXECUTION),
+    FrameTooLargeError: Fault(word="large", code=ErrorCode.RESULT_TOO_LARGE),
+}
+"""What the ways of running a tool raise themselves."""
+
+
 def fault(error: BaseException, tool: Tool) -> Fault:
     """Judges an exception.
 
@@ -70,6 +81,11 @@ def fault(error: BaseException, tool: Tool) -> Fault:
 
 
 def _judged(error: BaseException, tool: Tool) -> Fault:
+    if isinstance(error, ToolRaisedError) and isinstance(error.fault, Fault):
+        return error.fault  # it was judged where it was raised, with everything that it carried
+    own = _OWN.get(type(error))
+    if own is not None:
+        return replace(own, code=ErrorCode.OUTCOME_UNKNOWN) if own.word == "ended" and not tool.repeatable else own
     if isinstance(error, asyncio.CancelledError):
         return Fault(word="stopped", code=ErrorCode.CANCELLED)
     status = _status(error)

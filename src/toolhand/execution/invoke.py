@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from toolhand.arguments.defaults import fill_defaults
@@ -16,7 +15,11 @@ from toolhand.core.jsonable import jsonable
 from toolhand.core.messages import BoundCall, ToolResult, Value
 from toolhand.core.tools import Tool
 from toolhand.execution.faults import fault
-from toolhand.execution.threads import THREADS
+from toolhand.execution.stopping import stoppable
+from toolhand.execution.threads import THREADS, ToolExit
+from toolhand.execution.workers.definition import is_async
+from toolhand.execution.workers.running import run_in_process
+from toolhand.policies.timeout import CALL_CLOCK
 
 _WORDS = {
     "en": {
@@ -26,6 +29,10 @@ _WORDS = {
         "raised": "'{name}' failed with an internal error. The details are in the program's log.",
         "network": "'{name}' could not reach what it needs.",
         "timeout": "'{name}' gave up waiting for what it needs.",
+        "stuck": "Too many earlier calls of '{name}' have been given up and have not ended yet.",
+        "ended": "The process of '{name}' ended unexpectedly.",
+        "memory": "'{name}' needed more memory than it may use. Ask for less at a time.",
+        "large": "The result of '{name}' is too large. Ask for less at a time.",
         "limited": "What '{name}' needs is asked too often{after}.",
         "upstream": "What '{name}' needs answered with a failure (HTTP {status}).",
         "refused": "What '{name}' needs did not accept the request (HTTP {status}).",
@@ -41,6 +48,10 @@ _WORDS = {
         "raised": "“{name}”内部出错，详情在程序的日志里。",
         "network": "“{name}”无法连接到它需要的服务。",
         "timeout": "“{name}”等待超时。",
+        "stuck": "“{name}”之前有太多调用已被放弃却仍未结束。",
+        "ended": "“{name}”的进程意外结束。",
+        "memory": "“{name}”所需内存超出限制，请减少每次请求的内容。",
+        "large": "“{name}”的结果太大，请减少每次请求的内容。",
         "limited": "“{name}”需要的服务请求过于频繁{after}。",
         "upstream": "“{name}”需要的服务出错（HTTP {status}）。",
         "refused": "“{name}”需要的服务没有接受请求（HTTP {status}）。",
@@ -83,7 +94,7 @@ async def _outcome(call: BoundCall, context: RunContext) -> Value | ToolError | 
         except KeyError:
             return _error("unfilled", ErrorCode.EXECUTION, tool, context, key=key)
     try:
-        return Value(jsonable(await _run(tool.function, filled)))
+        return Value(await _run(call, filled, context))
     except ToolFailure as failure:
         return failure.error
     except asyncio.CancelledError:
@@ -95,24 +106,57 @@ async def _outcome(call: BoundCall, context: RunContext) -> Value | ToolError | 
         return _raised(call, context, error)
 
 
-async def _run(function: Any, arguments: dict[str, Any]) -> Any:
-    if _is_async(function):
-        value = await function(**arguments)
-    else:
-        value = await THREADS.run(partial(function, **arguments))
+async def _run(call: BoundCall, arguments: dict[str, Any], context: RunContext) -> Any:
+    """What the tool gives, in JSON's types."""
+    tool, function = call.tool, call.tool.function
+    if tool.rules.isolation == "process":
+        return await run_in_process(call, arguments, context)
+    if not is_async(function):
+        value, is_json = await _in_thread(tool, arguments)
+        if is_json:
+            return value
         if inspect.isawaitable(value):
             value = await value
+    elif tool.rules.timeout is None and context.deadline is None:
+        value = await _uncancelled(function(**arguments))  # type: ignore[misc]
+    else:
+        value = await stoppable(function(**arguments))  # type: ignore[misc]
     if inspect.isasyncgen(value):
-        return [item async for item in value]
+        value = [item async for item in value]
+    return jsonable(value)
+
+
+async def _in_thread(tool: Tool, arguments: dict[str, Any]) -> tuple[Any, bool]:
+    clock, function = CALL_CLOCK.get(), tool.function
+
+    def started() -> None:
+        if clock is not None:
+            clock.has_started = True
+
+    def run() -> tuple[Any, bool]:
+        value = function(**arguments)  # type: ignore[misc]
+        if inspect.isawaitable(value) or inspect.isasyncgen(value):
+            return value, False
+        return jsonable(value), True  # here, since a value's own methods may take their time too
+
+    if clock is not None:
+        clock.has_started = False
+    found: tuple[Any, bool] = await THREADS.run(run, tool=tool.name, on_start=started)
+    return found
+
+
+async def _uncancelled(work: Any) -> Any:
+    task = asyncio.current_task()
+    before = 0 if task is None else task.cancelling()
+    value = await work
+    if task is not None and task.cancelling() > before:
+        raise asyncio.CancelledError  # the tool swallowed it, and the run would go on
     return value
 
 
-def _is_async(function: Any) -> bool:
-    inner = getattr(function, "func", function)
-    return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004
-
-
 def _raised(call: BoundCall, context: RunContext, error: BaseException) -> ToolResult:
+    if isinstance(error, ToolExit):
+        error = error.error
     context.emit(CallFailed(call=call.call, exception=error))
     found = fault(error, call.tool)
     words, wait = _WORDS[context.language], found.details.get("retry_after")

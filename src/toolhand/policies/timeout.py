@@ -1,12 +1,16 @@
 """Gives a call up after its tool's time.
 
-An async tool is cancelled. A plain function runs in a thread, which nothing in Python can stop: its call ends on time, the
-thread goes on and stays counted (`toolhand.execution.threads`).
+An async tool is cancelled. A plain function is stopped where it runs, as well as it can be there: a thread at its next step in
+Python, a process at once and with all its children (`toolhand.execution`).
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
 
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ToolError
@@ -14,36 +18,92 @@ from toolhand.core.messages import BoundCall, ToolResult
 from toolhand.policies import Proceed
 
 _SAID = {
-    "en": (
-        "'{name}' did not finish within {seconds:g} seconds.",
-        "It may or may not have had its effect: check before you call it again.",
-    ),
-    "zh": ("“{name}”在 {seconds:g} 秒内没有完成。", "它可能已经生效，也可能没有：再次调用之前请先核实。"),
+    "en": {
+        "late": "'{name}' did not finish within {seconds:g} seconds.",
+        "unstarted": "'{name}' could not start within {seconds:g} seconds, because of other calls; nothing has been done.",
+        "perhaps": "It may or may not have had its effect: check before you call it again.",
+        "partly": "It was stopped and will do nothing more, but part of it may have been done: check before you call it again.",
+    },
+    "zh": {
+        "late": "“{name}”在 {seconds:g} 秒内没有完成。",
+        "unstarted": "“{name}”前面还有别的调用，{seconds:g} 秒内没能开始，什么都没有做。",
+        "perhaps": "它可能已经生效，也可能没有：再次调用之前请先核实。",
+        "partly": "它已被终止，不会再做任何事，但可能已经做了一部分：再次调用之前请先核实。",
+    },
 }
+
+
+class CallClock:
+    """The time of one call, for what runs the tool: it can say how far the call came, and hold the clock.
+
+    Args:
+        timeout: what will end the call.
+        own_end: when that is because of the tool's own timeout, on the loop's clock in seconds, or None.
+        last_end: when the run itself ends, which nothing puts off, or None.
+    """
+
+    def __init__(self, timeout: asyncio.Timeout, own_end: float | None, last_end: float | None) -> None:
+        self.has_started = True
+        self.is_ended_for_good = False
+        self._timeout = timeout
+        self._own_end, self._last_end = own_end, last_end
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Stops the tool's own clock for work that is not the tool's, such as the first start of a process."""
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        self._timeout.reschedule(self._last_end)
+        yield
+        if self._own_end is not None:
+            self._own_end += loop.time() - started
+        self._timeout.reschedule(
+            min((end for end in (self._own_end, self._last_end) if end is not None), default=None)
+        )
+
+
+CALL_CLOCK: Final[ContextVar[CallClock | None]] = ContextVar("toolhand_call_clock", default=None)
+"""The clock of the innermost call that has one."""
 
 
 async def timeout(call: BoundCall, context: RunContext, proceed: Proceed) -> ToolResult:
     """Ends the call after `rules.timeout` seconds, or at the run's deadline if that comes first."""
-    limits = [limit for limit in (call.tool.rules.timeout, context.seconds_left) if limit is not None]
-    if not limits:
+    own, left = call.tool.rules.timeout, context.seconds_left
+    if own is None and left is None:
+        if CALL_CLOCK.get() is not None:
+            CALL_CLOCK.set(None)  # it belongs to a call around this one
         return await proceed(call, context)
-    seconds = min(limits)
-    clock = asyncio.timeout(seconds)
+    seconds = min(limit for limit in (own, left) if limit is not None)
+    now = asyncio.get_running_loop().time()
+    ending = asyncio.timeout_at(now + seconds)
+    clock = CallClock(ending, None if own is None else now + own, None if left is None else now + left)
+    token = CALL_CLOCK.set(clock)
     try:
-        async with clock:
+        async with ending:
             return await proceed(call, context)
     except TimeoutError:
-        if (
-            not clock.expired()
-        ):  # the tool's own TimeoutError is caught where it is invoked, so this is someone else's
+        # The tool's own TimeoutError is caught where it is invoked, so any other is someone else's.
+        if not ending.expired():
             raise
-    reads = call.tool.rules.effect == "reads"
-    message, warning = _SAID[context.language]
-    error = ToolError(
-        code=ErrorCode.TIMEOUT if reads or call.tool.rules.idempotent else ErrorCode.OUTCOME_UNKNOWN,
-        message=message.format(name=call.tool.name, seconds=seconds),
-        retryable=reads or call.tool.rules.idempotent,
-        hint="" if reads else warning,
+    finally:
+        CALL_CLOCK.reset(token)
+    return ToolResult(
+        call_id=call.call.id, name=call.tool.name, outcome=_given_up(call, context, clock, seconds)
+    )
+
+
+def _given_up(call: BoundCall, context: RunContext, clock: CallClock, seconds: float) -> ToolError:
+    words, rules = _SAID[context.language], call.tool.rules
+    is_safe = rules.repeatable or not clock.has_started
+    hint = "" if rules.effect == "reads" or not clock.has_started else "perhaps"
+    if hint and clock.is_ended_for_good:
+        hint = "partly"
+    return ToolError(
+        code=ErrorCode.TIMEOUT if is_safe else ErrorCode.OUTCOME_UNKNOWN,
+        message=words["late" if clock.has_started else "unstarted"].format(
+            name=call.tool.name, seconds=seconds
+        ),
+        retryable=is_safe,
+        hint=words[hint] if hint else "",
         details={"seconds": seconds},
     )
-    return ToolResult(call_id=call.call.id, name=call.tool.name, outcome=error)

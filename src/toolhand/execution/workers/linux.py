@@ -1,0 +1,118 @@
+"""What the workers need of the Linux kernel: to die with their parent, to adopt orphans, and to find every descendant.
+
+Sources: prctl(2) (PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER), proc(5) (/proc/<pid>/stat).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+_PR_SET_PDEATHSIG: Final = 1
+_PR_SET_CHILD_SUBREAPER: Final = 36
+_SWEEP_SECONDS: Final = 2.0
+_PROC: Final = Path("/proc")
+
+
+def unsupported() -> str:
+    """Why processes cannot be ended with all their children here, or "" where they can."""
+    if sys.platform != "linux":
+        return f"it needs Linux, and this is {sys.platform}"
+    if not (_PROC / "self" / "stat").exists():
+        return "it needs /proc, which is not mounted here"
+    return ""
+
+
+def _prctl(option: int, value: int) -> None:
+    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), f"prctl {option} was refused")
+
+
+def die_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
+    """Has the kernel send a signal to this process when the thread that forked it ends.
+
+    Args:
+        parent: the parent's process id; where it is gone already, this process ends at once.
+        number: the signal.
+    """
+    _prctl(_PR_SET_PDEATHSIG, number)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def adopt_orphans() -> None:
+    """Makes this process the parent of every descendant whose own parent ends, in whatever session it is."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def limit_memory(megabytes: int) -> None:
+    """Bounds what this process may map beyond what it maps now; past it, Python raises MemoryError. No core is dumped."""
+    pages = int((_PROC / "self" / "statm").read_text(encoding="ascii").split()[0])
+    most = pages * resource.getpagesize() + megabytes * 2**20
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(
+        resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard)
+    )
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
+
+def children_by_parent() -> dict[int, list[int]]:
+    """The processes of this machine that can be seen, parent → children."""
+    found: dict[int, list[int]] = {}
+    for name in os.listdir(_PROC):  # noqa: PTH208 - hundreds of names in a sweep
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123 - hundreds of times in a sweep
+                text = file.read()
+        except OSError:  # it has just ended
+            continue
+        # The name, in parentheses, may itself hold blanks and parentheses.
+        parent = int(text[text.rindex(b")") + 2 :].split()[1])
+        found.setdefault(parent, []).append(int(name))
+    return found
+
+
+def descendants(of: Iterable[int], children: dict[int, list[int]]) -> list[int]:
+    """These processes and everything below them."""
+    found = list(of)
+    for pid in found:
+        found += children.get(pid, ())
+    return found
+
+
+def end_strangers(known: Iterable[int]) -> bool:
+    """Kills every child of this process that it did not fork itself, with all below them, until none is left.
+
+    Such children are orphans: a process that this one has killed left them behind.
+
+    Args:
+        known: the children that stay.
+
+    Returns:
+        Whether none is left. False after two seconds, when processes start new ones faster than they can be killed.
+    """
+    kept, me = frozenset(known), os.getpid()
+    until = time.monotonic() + _SWEEP_SECONDS
+    while True:
+        children = children_by_parent()
+        strangers = [pid for pid in children.get(me, ()) if pid not in kept]
+        if not strangers:
+            return True
+        if time.monotonic() > until:
+            return False
+        for pid in descendants(strangers, children):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        for pid in strangers:
+            with contextlib.suppress(ChildProcessError):
+                if os.waitpid(pid, os.WNOHANG)[0] == 0:
+                    time.sleep(0.0005)  # it takes the kernel a moment
