@@ -47,7 +47,9 @@ class Way:
         return [event for event in self.events if isinstance(event, kind)]
 
 
-def fails_first(times: int, error: Callable[[], BaseException]) -> tuple[Callable[[int], Awaitable[str]], list[int]]:
+def fails_first(
+    times: int, error: Callable[[], BaseException]
+) -> tuple[Callable[[int], Awaitable[str]], list[int]]:
     """An async tool's function that raises so many times and then succeeds, and the list of its runs."""
     runs: list[int] = []
 

@@ -56,7 +56,11 @@ async def test_without_a_decision_nothing_runs(mail):
 
 @pytest.mark.parametrize(
     ("decision", "sent"),
-    [(Approve(), [("ann", 1)]), (Deny("not on a Sunday"), []), (Edit({"to": "bob", "copies": 2}), [("bob", 2)])],
+    [
+        (Approve(), [("ann", 1)]),
+        (Deny("not on a Sunday"), []),
+        (Edit({"to": "bob", "copies": 2}), [("bob", 2)]),
+    ],
 )
 async def test_another_process_resumes(mail, decision, sent):
     way = chain([Approval()], invoke)
@@ -129,7 +133,9 @@ async def test_asking_that_fails_or_takes_too_long_is_no_agreement(mail):
 
 
 async def test_edited_arguments_are_checked(mail):
-    result = await Way(Approval(lambda call, context: Edit({"to": "ann", "copies": "many"})))(mail.tool, to="ann")
+    result = await Way(Approval(lambda call, context: Edit({"to": "ann", "copies": "many"})))(
+        mail.tool, to="ann"
+    )
     assert result.error.code is ErrorCode.INVALID_ARGUMENT
     assert mail.sent == []
 
@@ -150,7 +156,9 @@ async def test_edited_arguments_can_be_bound_anew(mail):
     assert mail.sent == [("b", 1)]
 
 
-@pytest.mark.parametrize("value", [{}, {"decision": "maybe"}, {"decision": "edit"}, {"decision": "edit", "arguments": 1}])
+@pytest.mark.parametrize(
+    "value", [{}, {"decision": "maybe"}, {"decision": "edit"}, {"decision": "edit", "arguments": 1}]
+)
 def test_what_is_no_decision_is_said(value):
     with pytest.raises(SettingsError, match="a decision is"):
         decision_from_json(value)

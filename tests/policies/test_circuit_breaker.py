@@ -150,7 +150,11 @@ async def test_a_probe_that_never_ends_gives_way_to_another(policy, clock):
 
 @pytest.mark.parametrize(
     "error",
-    [ToolFailure("no such customer"), ToolFailure("limit", code=ErrorCode.RATE_LIMITED), asyncio.CancelledError()],
+    [
+        ToolFailure("no such customer"),
+        ToolFailure("limit", code=ErrorCode.RATE_LIMITED),
+        asyncio.CancelledError(),
+    ],
 )
 async def test_what_is_not_the_tools_illness_is_not_counted(policy, error):
     service = Service()

@@ -31,7 +31,12 @@ def rule(access, **fields):
 
 async def test_a_permission_has_to_be_held():
     way, tool = Way(Permission()), made(delete_order, permission="orders:delete")
-    for held, is_ok in [((), False), (("orders:read",), False), (("orders:delete",), True), (("orders:*",), True)]:
+    for held, is_ok in [
+        ((), False),
+        (("orders:read",), False),
+        (("orders:delete",), True),
+        (("orders:*",), True),
+    ]:
         result = await way(tool, context=RunContext(user="a", permissions=frozenset(held)), x=1)
         assert result.ok is is_ok, held
     assert len(RUNS) == 2

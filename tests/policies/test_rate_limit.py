@@ -26,7 +26,9 @@ async def asked(way, tool, user="", session="", times=1):
     return codes([await way(tool, context=context, x=i) for i in range(times)])
 
 
-@pytest.mark.parametrize("text", ["3/minute", "3 per minute", "3/minute/user", "3/60s", "3/1min", "3 / Minutes"])
+@pytest.mark.parametrize(
+    "text", ["3/minute", "3 per minute", "3/minute/user", "3/60s", "3/1min", "3 / Minutes"]
+)
 async def test_one_users_limit_is_not_anothers(text):
     way, tool = Way(RateLimit(MemoryState(FakeClock()))), made(ok, rate_limit=text)
     assert await asked(way, tool, "甲", times=5) == [None, None, None, "rate_limited", "rate_limited"]
@@ -34,7 +36,10 @@ async def test_one_users_limit_is_not_anothers(text):
 
 
 async def test_scopes():
-    for scope, expected in [("session", ["rate_limited", None]), ("everybody", ["rate_limited", "rate_limited"])]:
+    for scope, expected in [
+        ("session", ["rate_limited", None]),
+        ("everybody", ["rate_limited", "rate_limited"]),
+    ]:
         way, tool = Way(RateLimit(MemoryState(FakeClock()))), made(ok, rate_limit=f"1/minute/{scope}")
         assert await asked(way, tool, "a", "s1") == [None]
         assert await asked(way, tool, "b", "s1") + await asked(way, tool, "b", "s2") == expected
@@ -94,7 +99,9 @@ def test_what_applies():
     assert RateLimit(user="1/s").applies(made(ok))
 
 
-@pytest.mark.parametrize("text", ["ten a minute", "0/minute", "5/fortnight", "5", "/minute", "5/minute/planet", "1/0s"])
+@pytest.mark.parametrize(
+    "text", ["ten a minute", "0/minute", "5/fortnight", "5", "/minute", "5/minute/planet", "1/0s"]
+)
 def test_what_is_no_rate_is_said(text):
     with pytest.raises(SettingsError, match="rate|allows nothing"):
         rates(text)

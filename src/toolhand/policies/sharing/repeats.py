@@ -16,7 +16,7 @@ MOST_FAILURES: Final = 3
 MOST_EFFECTS: Final = 3
 """How often a run may have the same effect, even with other effects in between."""
 MOST_RUNS: Final = 5
-"""How often a reading call runs while its result stays the same, however much time goes by."""
+"""How often a call that is harmless runs while its result stays the same, however much time goes by."""
 RUNS_AT_ONCE: Final = 2
 """How often it runs in quick succession: twice, since one run cannot show whether the result changes."""
 MOST_RECALLS: Final = 2
@@ -86,17 +86,21 @@ class Repeats:
             if exact in errand.results and errand.era == self.era:
                 return "done"
             return "run" if errand.runs < MOST_EFFECTS else "done"
+        is_known = exact in errand.results
+        recalled: Verdict = "recall" if is_known and errand.recalls < MOST_RECALLS else "unchanged"
+        if tool.rules.effect != "reads":  # harmless to repeat, but a new result would not make it polling
+            is_last_effect = is_known and errand.era == self.era
+            return recalled if is_last_effect or errand.runs >= MOST_RUNS else "run"
         if errand.era != self.era:  # something was changed since: what was read before may be old
             errand.same = errand.recalls = errand.asked = 0
             return "run"
-        is_known = exact in errand.results
         if is_known and turn == errand.turn and turn > 0:
             return "recall"
         if errand.same < RUNS_AT_ONCE or (not is_known and errand.same < MOST_FAILURES):
             return "run"  # also while every run gives something new: that is polling
         if now - errand.ran_at >= FRESH_SECONDS and errand.same < MOST_RUNS:
             return "run"
-        return "recall" if is_known and errand.recalls < MOST_RECALLS else "unchanged"
+        return recalled
 
     def _judge_failed(self, errand: Errand, exact: str, tool: Tool, now: float) -> Verdict:
         error = errand.last.error if errand.last else None
