@@ -25,10 +25,10 @@ _SHORTEST_ECHO = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redact:
-    """Masks secrets and personal numbers in what a tool gave back, whether a value or an error.
+    r"""Masks secrets and personal numbers in what a tool gave back, whether a value or an error.
 
     Args:
-        patterns: what is looked for in texts; your own are added as `(*DEFAULT, Pattern.matching("employee", r"E-\\d{6}"))`.
+        patterns: what is looked for in texts; your own are added as `(*DEFAULT, Pattern.matching("employee", r"E-\d{6}"))`.
         reveals: kinds that every tool may show, such as "email"; with all of `KINDS` only declared names are masked.
     """
 

@@ -1,0 +1,84 @@
+"""Makes a result that is too large for a model small enough, and keeps the whole for `read_result`.
+
+What is kept and left out: `toolhand.policies.shrinking`. The history holds the small one; a program gets the whole with
+`results_of(context).get(result.notes["handle"])`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from toolhand.core.context import RunContext
+from toolhand.core.errors import ToolError
+from toolhand.core.language import Language
+from toolhand.core.messages import BoundCall, ToolResult, Value
+from toolhand.policies import Proceed
+from toolhand.policies.shrinking.sizes import size, size_alone
+from toolhand.policies.shrinking.store import Kept, ResultStore, results_of
+from toolhand.policies.shrinking.texts import shortened
+from toolhand.policies.shrinking.values import MOST_CHARACTERS, shrunk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shrink:
+    """Shrinks what is longer than `rules.max_result`, or than the default.
+
+    Args:
+        most_characters: the limit for tools that declare none, of the text that a model reads.
+        store: where whole results are kept; by default in the memory of the run, which ends with it.
+    """
+
+    most_characters: int = MOST_CHARACTERS
+    store: ResultStore | None = None
+
+    async def __call__(self, call: BoundCall, context: RunContext, proceed: Proceed) -> ToolResult:
+        """The call's result in at most so many characters; `notes` then has `handle`, `characters` and `shrunk`."""
+        result = await proceed(call, context)
+        declared = call.tool.rules.max_result
+        most = self.most_characters if declared is None else declared
+        outcome = result.outcome
+        if isinstance(outcome, ToolError):
+            small = _small_error(outcome, most, context.language)
+            return result if small is outcome else replace(result, outcome=small)
+        if size_alone(outcome.data) <= most:
+            return result
+        return self._shrunk(result, outcome.data, most, context)
+
+    def _shrunk(self, result: ToolResult, data: Any, most: int, context: RunContext) -> ToolResult:
+        store = self.store if self.store is not None else results_of(context)
+        handle = store.new_handle(context.trace_id[:4]) if store.takes(size_alone(data)) else ""
+        small = shrunk(data, most_characters=most, handle=handle, language=context.language)
+        notes = {**result.notes, "shrunk": True, "characters": small.characters}
+        if handle:
+            notes["handle"] = handle
+            store.keep(
+                Kept(
+                    handle=handle,
+                    value=data,
+                    source=small.source,
+                    path=small.path,
+                    characters=small.characters,
+                )
+            )
+        return replace(result, outcome=Value(small.value), notes=notes)
+
+
+shrink = Shrink()
+
+
+def _small_error(error: ToolError, most: int, language: Language) -> ToolError:
+    """An error whose words and details are no longer than a result may be."""
+    half = max(40, most // 2)
+    message, hint, details = error.message, error.hint, error.details
+    if len(message) > half:
+        message, _ = shortened(message, half, language)
+    if len(hint) > half // 2:
+        hint, _ = shortened(hint, half // 2, language)
+    if details and size(dict(details)) > most:
+        details = {
+            key: shrunk(value, most_characters=half // len(details)).value for key, value in details.items()
+        }
+    if message is error.message and hint is error.hint and details is error.details:
+        return error
+    return replace(error, message=message, hint=hint, details=details)
