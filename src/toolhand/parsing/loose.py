@@ -21,6 +21,7 @@ from toolhand.parsing.strings import OPENING, QUOTES, TYPOGRAPHIC, mend_surrogat
 Key = str | int
 
 MAX_DEPTH = 96
+_LONGEST_KEY = 240
 
 _OPENERS = {"{": "}", "｛": "}", "[": "]", "［": "]", "(": ")", "（": ")"}
 _CLOSERS = {"}": "}", "｝": "}", "]": "]", "］": "]", ")": ")", "）": ")"}
@@ -68,10 +69,12 @@ class LooseError(ValueError):
         reason: what was expected, in words.
         position: where in the text, in characters.
         path: where in the value.
+        reached: how far the text was looked at, in characters: what the attempt cost.
     """
 
-    def __init__(self, reason: str, position: int, path: tuple[Key, ...] = ()) -> None:
+    def __init__(self, reason: str, position: int, path: tuple[Key, ...] = (), reached: int = 0) -> None:
         super().__init__(reason)
+        self.reached = max(reached, position)
         self.reason = reason
         self.position = position
         self.path = path
@@ -174,6 +177,7 @@ class Reading:
     path: list[Key] = field(default_factory=list)
     open_path: tuple[Key, ...] | None = None
     is_cut: bool = False
+    reached: int = 0
 
     def run(self) -> Loose:
         value = self.value("")
@@ -185,7 +189,7 @@ class Reading:
             self.fixes[kind] = fix(kind, json_path(self.path), before, after)
 
     def fail(self, reason: str) -> LooseError:
-        return LooseError(reason, self.pos, tuple(self.path))
+        return LooseError(reason, self.pos, tuple(self.path), self.reached)
 
     # ------------------------------------------------------------------ small steps
     def gap(self) -> None:
@@ -385,7 +389,8 @@ class Reading:
         is_plain = len(closing) == 1
         while True:
             pos = text.find(closing, pos)
-            if pos < 0:
+            if pos < 0 or (closer == ":" and pos - begin > _LONGEST_KEY):
+                self.reached = max(self.reached, pos if pos >= 0 else len(text))
                 return self.other_end(begin, closing, closer)
             back = pos - 1
             while back >= begin and text[back] == "\\":
@@ -513,6 +518,8 @@ class Reading:
 
     def words(self, closer: str) -> str:
         """Plain words: to the next comma that is followed by a key, or to the closing bracket."""
+        if not closer:
+            raise self.fail("a quoted value, an object or a list was expected")
         text, begin = self.text, self.pos
         pos = begin
         depth = 0
@@ -536,8 +543,6 @@ class Reading:
         raw = text[begin:pos].strip()
         if not raw or _PLACEHOLDER.fullmatch(raw):
             raise self.fail("a value was expected")
-        if not closer:
-            raise self.fail("a quoted value, an object or a list was expected")
         self.pos = pos
         if pos >= len(text):
             self.cut()

@@ -214,7 +214,7 @@ def _value(scan: Scan, pos: int, body: Body) -> int:
     if inner:
         return python_list(scan, inner.end(), body)
     try:
-        loose = read_value(text, pos, stops=STOPS)
+        loose = scan.read_value(pos)
     except LooseError as problem:
         name = name_before(text, pos, problem.position)
         if name:
@@ -241,7 +241,7 @@ _NAME_IN_JSON = re.compile(
 
 def name_before(text: str, start: int, end: int) -> str:
     """The tool's name in a JSON text that cannot be read, or ""."""
-    match = _NAME_IN_JSON.search(text, start, min(len(text), max(end, start + 400)))
+    match = _NAME_IN_JSON.search(text, start, min(len(text), start + 320))
     return match[1] if match else ""
 
 
@@ -285,7 +285,7 @@ def _named(scan: Scan, pos: int, body: Body, *, only_calls: bool = False) -> int
     if bracket:
         name = without_method(scan, name)
         try:
-            call = read_arguments(text, bracket.end(), STOPS)
+            call = scan.read_arguments(bracket.end())
         except LooseError as problem:
             body.is_readable = True
             body.asked.append(Asked(name, {}, problem=syntax_problem(problem, text[pos:], pos)))

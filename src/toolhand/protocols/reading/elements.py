@@ -52,6 +52,28 @@ def _opening_tags(names: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"<(?:{'|'.join(map(re.escape, names)) or '$^'})\s*/?>", re.IGNORECASE)
 
 
+class Finder:
+    """Searches one text from rising positions and remembers what lies ahead, so that many searches cost one walk.
+
+    Args:
+        text: the text.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._ahead: dict[re.Pattern[str], re.Match[str] | None] = {}
+
+    def search(self, pattern: re.Pattern[str], position: int) -> re.Match[str] | None:
+        """The first match at or behind a position."""
+        if pattern in self._ahead:
+            found = self._ahead[pattern]
+            if found is None or found.start() >= position:
+                return found
+        found = pattern.search(self.text, position)
+        self._ahead[pattern] = found
+        return found
+
+
 def plain(raw: str) -> str:
     """A value without the line breaks that only lay it out, without CDATA, with its entities decoded."""
     cdata = _CDATA.match(raw)
@@ -73,6 +95,7 @@ def read_parameters(
     """The body of a named function: parameter elements, pairs, JSON, or child elements, whichever is there."""
     arguments: dict[str, Any] = {}
     asked.arguments = arguments
+    ahead = Finder(text)
     while True:
         pos = _BLANK.match(text, pos).end()  # type: ignore[union-attr]
         if pos >= len(text):
@@ -86,7 +109,7 @@ def read_parameters(
             return read_pairs(text, pos, asked)
         found = marker_at(text, pos)
         if found and found[0].kind == "parameter":
-            pos = _parameter(text, found[1], found[0].name, arguments, asked, tool)
+            pos = _parameter(ahead, found[1], found[0].name, arguments, asked)
             if asked.state == "cut":
                 return asked, pos
             continue
@@ -94,7 +117,7 @@ def read_parameters(
         if child and tool is not None and (not found or found[0].kind == "element"):
             name = _property(tool, child[1])
             if name or not arguments:
-                pos = _child(text, child, name or child[1], arguments, asked, tool)
+                pos = _child(ahead, child, name or child[1], arguments, asked, tool)
                 if asked.state == "cut":
                     return asked, pos
                 continue
@@ -176,13 +199,12 @@ def _loose_body(
     return asked, end
 
 
-def _parameter(
-    text: str, begin: int, name: str, arguments: dict[str, Any], asked: Asked, tool: Tool | None
-) -> int:
+def _parameter(ahead: Finder, begin: int, name: str, arguments: dict[str, Any], asked: Asked) -> int:
     """Reads one parameter's value; gives the position after it."""
-    end, after = _value_end(text, begin, _PARAMETER_CLOSE, _PARAMETER_OPEN)
+    text = ahead.text
+    end, after = _value_end(ahead, begin, _PARAMETER_CLOSE, _PARAMETER_OPEN)
     if end < 0:
-        outer = _OUTER_CLOSE.search(text, begin)
+        outer = ahead.search(_OUTER_CLOSE, begin)
         if not outer:
             asked.state = "cut"
             arguments[name] = plain(text[begin:])
@@ -197,16 +219,19 @@ def _parameter(
     return after
 
 
-def _value_end(text: str, begin: int, close: re.Pattern[str], following: re.Pattern[str]) -> tuple[int, int]:
+def _value_end(
+    ahead: Finder, begin: int, close: re.Pattern[str], following: re.Pattern[str]
+) -> tuple[int, int]:
     """Where a value ends and where its closing tag ends; (-1, -1) when it has none.
 
     The closing tag is the first behind which structure follows, or else the first. An opening tag of the next value at
     the beginning of a line ends a value whose own closing tag is missing.
     """
+    text = ahead.text
     first: re.Match[str] | None = None
     pos = begin
     for _ in range(64):
-        match = close.search(text, pos)
+        match = ahead.search(close, pos)
         if match is None:
             break
         first = first or match
@@ -221,9 +246,10 @@ def _value_end(text: str, begin: int, close: re.Pattern[str], following: re.Patt
             break
         pos = match.end()
     limit = first.start() if first else len(text)
-    opening = following.search(text, begin, limit)
+    opening = ahead.search(following, begin)
     if (
         opening is not None
+        and opening.start() < limit
         and text[begin : opening.start()].endswith("\n")
         and not _is_balanced(text, opening, close, limit)
     ):
@@ -245,6 +271,7 @@ def read_pairs(text: str, pos: int, asked: Asked) -> tuple[Asked, int]:
     """`<arg_key>k</arg_key><arg_value>v</arg_value>` pairs."""
     arguments: dict[str, Any] = {}
     asked.arguments = arguments
+    ahead = Finder(text)
     while True:
         start = _BLANK.match(text, pos).end()  # type: ignore[union-attr]
         key = _KEY.match(text, start)
@@ -254,10 +281,10 @@ def read_pairs(text: str, pos: int, asked: Asked) -> tuple[Asked, int]:
         if not value:
             asked.state = "cut"
             return asked, len(text)
-        end, after = _value_end(text, value.end(), _VALUE_CLOSE, _KEY)
+        end, after = _value_end(ahead, value.end(), _VALUE_CLOSE, _KEY)
         if end < 0:
-            outer = _OUTER_CLOSE.search(text, value.end())
-            following = _KEY.search(text, value.end())
+            outer = ahead.search(_OUTER_CLOSE, value.end())
+            following = ahead.search(_KEY, value.end())
             end = min((found.start() for found in (outer, following) if found), default=-1)
             if end < 0:
                 asked.state = "cut"
@@ -270,9 +297,10 @@ def read_pairs(text: str, pos: int, asked: Asked) -> tuple[Asked, int]:
 
 
 def _child(
-    text: str, child: re.Match[str], name: str, arguments: dict[str, Any], asked: Asked, tool: Tool
+    ahead: Finder, child: re.Match[str], name: str, arguments: dict[str, Any], asked: Asked, tool: Tool
 ) -> int:
     """Reads `<name>value</name>`; gives the position after it."""
+    text = ahead.text
     if child[3]:
         arguments[name] = ""
         return child.end()
@@ -282,7 +310,7 @@ def _child(
     pos = child.end()
     first: re.Match[str] | None = None
     for _ in range(64):
-        match = close.search(text, pos)
+        match = ahead.search(close, pos)
         if match is None:
             break
         first = first or match
@@ -300,7 +328,7 @@ def _child(
         end = next(
             (
                 m.start()
-                for m in (following.search(text, child.end()), own_close.search(text, child.end()))
+                for m in (ahead.search(following, child.end()), ahead.search(own_close, child.end()))
                 if m
             ),
             -1,

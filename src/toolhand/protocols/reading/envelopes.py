@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from toolhand.core.tools import Tool
 from toolhand.parsing.costs import fix
 from toolhand.parsing.loose import Loose, LooseError, read_value
 from toolhand.protocols.reading.asked import Asked, Path, State
-from toolhand.tools.collection import ToolCollection, folded
+from toolhand.tools.collection import ToolCollection
+from toolhand.tools.collection import folded as _folded
 
+folded = lru_cache(maxsize=4096)(_folded)
 # Keys are compared folded: no case, no joints.
 _NAME_KEYS = {
     key: sureness

@@ -38,6 +38,8 @@ _OBJECT_BEGUN = re.compile(r"[{｛]\s*(?:[\w\-.]{0,40}\s*=?|\\|/)$")
 _PREFIXED = re.compile(r"(?:functools|tool_calls?|function_calls?)\s*[:=]?\s*$", re.IGNORECASE)
 _PREFIX_WORDS = ("functools", "tool_calls", "function_calls")
 
+_PIECE = 4096
+_FENCE_WINDOW = 80
 _HEAD = 24
 """So many characters tell whether a text begins like reasoning whose opening tag stood in the prompt."""
 
@@ -79,10 +81,18 @@ class Gate:
         self._must_break = False
         self._depth = 0
         self._fence_mark = ""
+        self._aside: list[str] = []
+        self._window = ""
+        self._searched_to = 0
 
     def feed(self, chunk: str) -> str:
         """Takes more of the text; gives what may be shown now."""
         if self._state == "closed":
+            return ""
+        if len(chunk) > _PIECE:
+            pieces = (chunk[at : at + _PIECE] for at in range(0, len(chunk), _PIECE))
+            return "".join([self.feed(piece) for piece in pieces])
+        if self._state == "fence" and not self._fence_goes_on(chunk):
             return ""
         self._pending += chunk
         if not self._has_head:
@@ -271,12 +281,25 @@ class Gate:
                 self._must_break = self._has_shown
                 return True
 
+    def _fence_goes_on(self, chunk: str) -> bool:
+        """Puts a piece of a fenced block aside; True when the block may be complete with the next."""
+        self._aside.append(chunk)
+        window = self._window + chunk
+        self._window = window[-_FENCE_WINDOW:]
+        if "\n" not in chunk or self._fence_mark not in window:
+            return False
+        self._pending += "".join(self._aside[:-1])
+        self._aside.clear()
+        return True
+
     def _fence(self) -> bool:
         """Waits for the end of a fenced block and passes it when no call stands in it."""
         text = self._pending
-        close = _FENCE_ENDS[self._fence_mark].search(text, self._checked)
+        close = _FENCE_ENDS[self._fence_mark].search(text, max(self._checked, self._searched_to))
         if close is None:
+            self._searched_to = len(text) - _FENCE_WINDOW
             return False
+        self._searched_to = 0
         if self._lines.holds_call(text[self._checked : close.end()]):
             self._state = "closed"
             return False

@@ -7,16 +7,17 @@ other things too, a sentence that goes on behind it), then the words of the lexi
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from toolhand.protocols.reading.asked import Candidate, Fence, Scanned
-from toolhand.protocols.reading.lexicon import NAME_PLACEHOLDER, PLACEHOLDER, SIGNALS
+from toolhand.protocols.reading.lexicon import AROUND, NAME_PLACEHOLDER, NEARBY, PLACEHOLDER
+from toolhand.protocols.reading.surroundings import WORDS, Setting
 from toolhand.tools.collection import ToolCollection
 
 Verdict = Literal["call", "doubt", "mention"]
 
 _ALWAYS = 10
+_WINDOW = 2000
 _INTRODUCED = {"marked": -2, "label": -1, "block": -1, "bare": 0}
 _CODE_LANGUAGES = frozenset(
     "python py js javascript ts typescript jsx tsx bash sh shell zsh console java go rust c cpp csharp sql http html xml yaml yml "
@@ -25,63 +26,19 @@ _CODE_LANGUAGES = frozenset(
 _CALL_LANGUAGES = frozenset(
     "tool_call tool_calls tool tools tool_code tool_use function_call function action plan call toolcall".split()
 )
-_WORDS = re.compile(r"[^\W\d_]")
-_COMMENT = re.compile(r"(?:#|//|--|<!--)[^\n]*")
 _SENTENCE_END = re.compile(r"[.!?。！？…~：:;；\n>）)】」”\"]\s*$")
 _ITEM_MARK = re.compile(r"\n[ \t]*(?:\d{1,2}|[A-Za-z]|[-*•])[.)、:：]?[ \t]*$")
 _DIRECTED = {"“": "”", "‘": "’", "「": "」", "『": "』", "《": "》"}
 
 
-@dataclass(slots=True)
-class Setting:
-    """The prose around the candidates.
-
-    Args:
-        text: the whole text.
-        gaps: the stretches of prose, one before each candidate and one behind the last.
-    """
-
-    text: str
-    gaps: list[str] = field(default_factory=list)
-
-    @property
-    def has_words(self) -> bool:
-        """Whether there is any prose at all."""
-        return any(_WORDS.search(gap) for gap in self.gaps)
-
-
-def sole_contents(text: str, scanned: Scanned) -> dict[int, bool]:
-    """For each fence that holds a candidate, whether it holds nothing else."""
-    found: dict[int, bool] = {}
-    for index in {candidate.fence for candidate in scanned.candidates if candidate.fence >= 0}:
-        fence = scanned.fences[index]
-        rest = []
-        pos = fence.inside
-        for candidate in scanned.candidates:
-            if candidate.fence == index:
-                rest.append(text[pos : candidate.start])
-                pos = max(pos, candidate.end)
-        rest.append(text[pos : fence.inside_end])
-        for begin, end in scanned.thoughts:
-            if fence.inside <= begin < fence.inside_end:
-                rest = [part.replace(text[begin:end], "") for part in rest]
-        found[index] = not _COMMENT.sub("", "".join(rest)).strip(" \t\n;,`{}")
-    return found
-
-
 def judge(
-    text: str, scanned: Scanned, setting: Setting, tools: ToolCollection, sole: dict[int, bool]
+    text: str, scanned: Scanned, setting: Setting, tools: ToolCollection, sole: set[int]
 ) -> list[Verdict]:
     """A verdict for each candidate."""
     if not setting.has_words:
         return ["call"] * len(scanned.candidates)
     around = "\n".join(setting.gaps)
-    weights = {
-        signal.name: signal.weight
-        for signal in SIGNALS
-        if signal.where == "around" and signal.words.search(around)
-    }
-    lexical = sum(weights.values())
+    lexical = sum(signal.weight for signal in AROUND if signal.words.search(around))
     verdicts: list[Verdict] = []
     for index, candidate in enumerate(scanned.candidates):
         points = _form(text, scanned, setting, index, tools, sole)
@@ -93,44 +50,50 @@ def judge(
 
 def _nearby(setting: Setting, index: int) -> int:
     """What the words right before and right behind a candidate say."""
-    lead = _lead(setting.gaps, index)
-    tail = _tail(setting.gaps, index)
+    lead, tail = _lead(setting, index), setting.gaps[setting.tail[index]].lstrip()[:160]
     points = 0
-    for signal in SIGNALS:
-        if signal.where == "lead" and signal.words.search(lead):
-            points += signal.weight
-        elif signal.where == "tail" and signal.words.search(tail):
+    for signal in NEARBY:
+        if signal.words.search(lead if signal.where == "lead" else tail):
             points += signal.weight
     return points
 
 
-def _lead(gaps: list[str], index: int) -> str:
-    """The last words before a candidate; neighbours in one row share them."""
-    while index > 0 and not _WORDS.search(gaps[index]):
-        index -= 1
-    return _ITEM_MARK.sub("", gaps[index].rstrip()[-160:])
-
-
-def _tail(gaps: list[str], index: int) -> str:
-    index += 1
-    while index < len(gaps) - 1 and not _WORDS.search(gaps[index]):
-        index += 1
-    return gaps[index].lstrip()[:160]
+def _lead(setting: Setting, index: int) -> str:
+    """The last words before a candidate, without the mark of the item that it is."""
+    return _ITEM_MARK.sub("", setting.gaps[setting.lead[index]].rstrip()[-160:])
 
 
 def _form(
-    text: str, scanned: Scanned, setting: Setting, index: int, tools: ToolCollection, sole: dict[int, bool]
+    text: str, scanned: Scanned, setting: Setting, index: int, tools: ToolCollection, sole: set[int]
 ) -> int:
     """What the form says."""
     candidate = scanned.candidates[index]
     fence = scanned.fences[candidate.fence] if candidate.fence >= 0 else None
-    if fence is not None and not sole[candidate.fence]:
+    if fence is not None and candidate.fence not in sole:
         return _ALWAYS
-    if fence is None and (
-        is_quoted(text, candidate, setting.gaps[: index + 1]) or _in_block(text, candidate)
-    ):
+    if fence is None and (is_quoted(text, candidate, setting.gaps[index]) or _in_block(text, candidate)):
         return _ALWAYS
-    points = _INTRODUCED[candidate.introduction] + (1 if candidate.is_weak else 0)
+    is_bare = candidate.introduction == "bare"
+    points = _INTRODUCED[candidate.introduction] + _contents(candidate, tools)
+    points += _language(fence) if fence is not None else _line(text, candidate)
+    if _lead(setting, index).rstrip().endswith(("?", "？")):
+        points += 3
+    if is_bare and len(scanned.candidates) > 1 and any(setting.has_words_in[1:-1]):
+        points += 2  # several, with words between them, are shown one after the other
+    if not setting.behind[index]:
+        return points - 1
+    if setting.ending.rstrip("”\"')）").endswith(("?", "？", "吗", "吗。")):
+        points += 3
+    if is_bare:
+        points += 1 if setting.behind[index] > 80 else 0
+        # Without an announcement, an object in the middle of a text is more likely shown than called.
+        points += 2 if setting.has_words_in[setting.lead[index]] else 0
+    return points
+
+
+def _contents(candidate: Candidate, tools: ToolCollection) -> int:
+    """What the names and values in it say."""
+    points = 1 if candidate.is_weak else 0
     names = [asked.name for asked in candidate.asked]
     if not names and candidate.answer is None:
         points += 3
@@ -140,35 +103,7 @@ def _form(
         has_placeholder(asked.arguments) for asked in candidate.asked
     ):
         points += 3
-    if candidate.is_signature:
-        points += 2
-    behind = "".join(setting.gaps[index + 1 :])
-    before = "".join(setting.gaps[: index + 1]).rstrip().rstrip("：:").rstrip()
-    if _lead(setting.gaps, index).rstrip().endswith(("?", "？")):
-        points += 3
-    if candidate.introduction == "bare":
-        points += _alternatives(setting, scanned, index)
-    if fence is not None:
-        points += _language(fence)
-    else:
-        points += _line(text, candidate)
-    if not _WORDS.search(behind):
-        return points - 1
-    ending = behind.rstrip().rstrip("”\"')）")
-    if ending.endswith(("?", "？", "吗", "吗。")):
-        points += 3
-    if candidate.introduction == "bare":
-        points += 1 if len(behind.strip()) > 80 else 0
-        points += 2 if _WORDS.search(before) else 0  # taken back by an announcement
-    return points
-
-
-def _alternatives(setting: Setting, scanned: Scanned, index: int) -> int:
-    """Several bare objects with words between them are shown one after the other, not called."""
-    between = setting.gaps[1:-1]
-    if len(scanned.candidates) > 1 and any(_WORDS.search(gap) for gap in between):
-        return 2
-    return 0
+    return points + (2 if candidate.is_signature else 0)
 
 
 def _language(fence: Fence) -> int:
@@ -177,53 +112,53 @@ def _language(fence: Fence) -> int:
     return 1 if fence.language in _CODE_LANGUAGES else 0
 
 
+def _line_around(text: str, candidate: Candidate) -> tuple[str, str]:
+    """What stands on the same line before and behind, as far as it matters."""
+    start, end = candidate.start, candidate.end
+    begin = text.rfind("\n", max(0, start - _WINDOW), start) + 1 or max(0, start - _WINDOW)
+    stop = text.find("\n", end, end + _WINDOW)
+    return text[begin:start], text[end : stop if stop >= 0 else end + _WINDOW]
+
+
 def _line(text: str, candidate: Candidate) -> int:
-    """What stands on the same line before and behind."""
-    begin = text.rfind("\n", 0, candidate.start) + 1
-    end = text.find("\n", candidate.end)
-    before = text[begin : candidate.start]
-    behind = text[candidate.end : end if end >= 0 else len(text)].strip()
+    """What the same line says."""
+    before, behind = _line_around(text, candidate)
+    behind = behind.strip()
+    is_bare = candidate.introduction == "bare"
     points = 0
-    if behind and _WORDS.search(behind) and behind[0] not in "{[<（(":
-        points += 3 if candidate.introduction == "bare" else 1
+    if behind and WORDS.search(behind) and behind[0] not in "{[<（(":
+        points += 3 if is_bare else 1
     if not before.strip():
-        return points + (1 if len(before) >= 4 and candidate.introduction == "bare" else 0)
+        return points + (1 if len(before) >= 4 and is_bare else 0)
     if before.rstrip()[-1] in "=(+,'`\"" and candidate.introduction != "marked":
         points += 3  # part of an expression
-    elif candidate.introduction == "bare" and not _SENTENCE_END.search(before):
+    elif is_bare and not _SENTENCE_END.search(before):
         points += 1
     return points
 
 
 def _in_block(text: str, candidate: Candidate) -> bool:
     """Whether it stands in a quotation block or in the cell of a table."""
-    begin = text.rfind("\n", 0, candidate.start) + 1
-    line = text[begin : candidate.start].lstrip()
-    if line.startswith(">"):
-        return True
-    return (
-        text[begin : candidate.start].lstrip().startswith("|")
-        and "|" in text[candidate.end : candidate.end + 200].split("\n")[0]
-    )
+    before, behind = _line_around(text, candidate)
+    before = before.lstrip()
+    return before.startswith(">") or (before.startswith("|") and "|" in behind)
 
 
-def is_quoted(text: str, candidate: Candidate, gaps: list[str]) -> bool:
-    """Whether a candidate stands inside inline code or a quotation."""
-    begin = text.rfind("\n", 0, candidate.start) + 1
-    before = text[begin : candidate.start]
-    behind = text[candidate.end :].split("\n", 1)[0]
+def is_quoted(text: str, candidate: Candidate, gap: str) -> bool:
+    """Whether a candidate stands inside inline code or a quotation; `gap` is the prose right before it."""
+    before, behind = _line_around(text, candidate)
     if before.replace("```", "").count("`") % 2 and "`" in behind:
         return bool(before.strip(" \t`")) or bool(behind.strip(" \t`"))
     first, last = before[-1:], behind[:1]
     if first and first in "\"'" and last == first:
         return True
-    said = gaps[-1].split("\n\n")[-1]
-    if said.count('"') % 2 and '"' in text[candidate.end :].split("\n\n")[0]:
+    said = gap[-_WINDOW:].rpartition("\n\n")[2]
+    end = candidate.end
+    stop = text.find("\n\n", end, end + _WINDOW)
+    rest = text[end : stop if stop >= 0 else end + _WINDOW]
+    if said.count('"') % 2 and '"' in rest:
         return True
-    return any(
-        said.count(mark) > said.count(close) and close in text[candidate.end :]
-        for mark, close in _DIRECTED.items()
-    )
+    return any(said.count(mark) > said.count(close) and close in rest for mark, close in _DIRECTED.items())
 
 
 def has_placeholder(value: Any) -> bool:

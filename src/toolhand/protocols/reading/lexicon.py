@@ -121,6 +121,9 @@ SIGNALS: tuple[Signal, ...] = (
         where="tail",
     ),
 )
+AROUND = tuple(signal for signal in SIGNALS if signal.where == "around")
+NEARBY = tuple(signal for signal in SIGNALS if signal.where != "around")
+
 PLACEHOLDER = re.compile(
     r"<[^<>/\n]{1,40}>|\{[^{}\n]{0,40}\}|\$\{\w+\}|\.{3,}|…+|[xX]{3,}|\?+|？+"
     r"|(?:your|YOUR|the|some|insert|enter)[_ \-][\w \-]{1,40}|[\w ]{1,30} (?:here|goes here)|[A-Z]{2,}(?:_[A-Z]+)+"

@@ -11,6 +11,7 @@ from functools import cache
 
 from toolhand.core import plugins
 from toolhand.parsing.loose import Loose, LooseError, read_value
+from toolhand.parsing.pythonic import PythonCall, read_arguments
 from toolhand.protocols.reading.asked import STOPS, Candidate, Fence, Scanned
 from toolhand.protocols.reading.envelopes import Envelopes, syntax_problem
 from toolhand.protocols.reading.family import Family
@@ -23,11 +24,25 @@ FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*([\w+.#\-]*)[^\n`]*(?:\n|$)")
 _FENCE_END = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*(?:\n|$)")
 _INLINE_CODE = re.compile(r"(`+)(?!`)[^\n]*?(?<!`)\1(?!`)")
 _ROLE_WORD = re.compile(r"[ \t]*(?:assistant|model)\b[ \t]*(?=\n|<|$)")
+# What no family's line begins with.
+_NO_LINE = frozenset("{}[](),;\"'“‘<\n")
+_BACKTICKS = re.compile("`+")
+_LINE_WINDOW = 320
+"""A line is looked at for so many characters to either side."""
 _HAS_WORDS = re.compile(r"[^\W\d_]")
 _MAY_ASK = re.compile(r"[<{\[(｛［【（✿`◁#*]|[:：]|>>>")
 # Where an attempt to read a value costs more than it can bring: so many failures are no accident of spelling.
 _MAX_FAILURES = 400
 
+# What must follow a bracket for anything to begin there; the rest is passed over at the speed of a regular expression.
+_AHEAD = {
+    "<": r"<(?=[|｜/]?\w)",
+    "[": r"\[(?=\s{0,40}[{｛\w/])",
+    "［": r"［(?=\s{0,40}[{｛\w/])",
+    "【": r"【(?=\s{0,40}[\w/])",
+    "{": r"\{(?=\s{0,200}[^\s{\[,])",
+    "｛": r"｛(?=\s{0,200}[^\s｛{\[,])",
+}
 THINK_TAGS = re.compile(r"<[^<>\n]{1,40}>|\[/?[A-Z ]{5,24}\]|[◁][^◁▷\n]{1,20}[▷]")
 
 
@@ -51,9 +66,15 @@ def _table() -> tuple[re.Pattern[str], dict[str, tuple[Family, ...]]]:
     for family in families():
         for char in family.first:
             by_first.setdefault(char, []).append(family)
-    plain = "".join(sorted(char for char in by_first if char != "\n"))
-    point = re.compile(rf"\n(?=[^\n])|[`◁{re.escape(plain)}]")
+    plain = [_AHEAD.get(char, re.escape(char)) for char in sorted(by_first) if char != "\n"]
+    point = re.compile("|".join([r"\n(?=[^\n])", "[`◁]", *plain]))
     return point, {char: tuple(found) for char, found in by_first.items()}
+
+
+@cache
+def _markers_only() -> re.Pattern[str]:
+    """The points that are left when values are no longer tried."""
+    return re.compile("|".join([r"\n(?=[^\n])", "[`◁]", _AHEAD["<"]]))
 
 
 class Scan:
@@ -79,22 +100,61 @@ class Scan:
         self.start = 0
         self.open_fence: Fence | None = None
         self._work = 0
+        self._has_no_think_end = False
 
     # ------------------------------------------------------------------ for the families
-    def value_at(self, position: int) -> Loose | None:
-        """The value that begins there, or None. Gives up where a text fails to be a value too often."""
-        if self.failures > _MAX_FAILURES or self._work > 16 * len(self.text) + 4096:
-            return None
+    def read_value(self, position: int) -> Loose:
+        """The value that begins there.
+
+        Raises:
+            LooseError: when there is none, or when the text failed to be a value too often.
+        """
+        self._spend(position)
         try:
             loose = read_value(self.text, position, stops=STOPS)
         except LooseError as problem:
-            self.failures += 1
-            self.failed, self.failed_at = problem, position
-            self._work += problem.position - position
-            return None
+            self._failed(problem, position)
+            raise
         if not loose.is_complete:
             self._work += loose.end - position
         return loose
+
+    def read_arguments(self, position: int) -> PythonCall:
+        """The arguments of a call in Python's syntax, from behind its opening bracket.
+
+        Raises:
+            LooseError: when there are none, or when the text failed to be a value too often.
+        """
+        self._spend(position)
+        try:
+            call = read_arguments(self.text, position, STOPS)
+        except LooseError as problem:
+            self._failed(problem, position)
+            raise
+        if not call.is_closed:
+            self._work += call.end - position
+        return call
+
+    def _spend(self, position: int) -> None:
+        if self.is_spent:
+            raise LooseError("a value was expected", position)
+
+    def _failed(self, problem: LooseError, position: int) -> None:
+        self.failures += 1
+        self._work += problem.reached - position
+        self.failed, self.failed_at = problem, position
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether so much work brought nothing that no further value is tried."""
+        return self.failures > _MAX_FAILURES or self._work > 3 * len(self.text) + 65536
+
+    def value_at(self, position: int) -> Loose | None:
+        """The value that begins there, or None."""
+        try:
+            return self.read_value(position)
+        except LooseError:
+            return None
 
     def failure_words(self, start: int) -> str:
         """What was wrong with the value that began at `start`, in words that name the place."""
@@ -113,6 +173,8 @@ class Scan:
         point, table = _table()
         pos = self._line(0, table)
         while True:
+            if self.failures > _MAX_FAILURES:
+                point = _markers_only()
             match = point.search(text, pos)
             if match is None:
                 break
@@ -134,6 +196,9 @@ class Scan:
             fence = FENCE.match(text, start)
             if fence:
                 return self._fence(fence)
+        first = text[start : start + 1]
+        if first in _NO_LINE or (first == " " and text[start : start + 40].lstrip()[:1] in _NO_LINE):
+            return start
         for family in table.get("\n", ()):
             match = family.opening.match(text, start)
             if match and (candidate := family.read(self, match)):
@@ -144,8 +209,12 @@ class Scan:
         text = self.text
         if char == "<" or char == "[" or char == "◁":
             found = marker_at(text, start)
+            if found is None and char == "<":
+                return start + 1
             if found:
                 marker, end = found
+                if marker.kind in ("element", "element_end") and self.tools.lookup(marker.name) is None:
+                    return end
                 if marker.kind in ("think", "think_end") and not self.tools.get(marker.tag or ""):
                     return self._thinking(start, end, marker)
                 if marker.kind == "result" and self.found.candidates and not self.is_quoted(start):
@@ -162,14 +231,14 @@ class Scan:
     def _inline_code(self, start: int) -> int:
         """Passes over inline code in a line that has words of its own: it is talked about."""
         text = self.text
-        code = _INLINE_CODE.match(text, start)
+        code = _INLINE_CODE.match(text, start, start + _LINE_WINDOW)
         if code is None:
-            return start + 1
-        begin = text.rfind("\n", 0, start) + 1
+            return _BACKTICKS.match(text, start).end()  # type: ignore[union-attr]
+        begin = text.rfind("\n", max(0, start - _LINE_WINDOW), start) + 1 or max(0, start - _LINE_WINDOW)
         if _HAS_WORDS.search(text, begin, start):
             return code.end()
-        stop = text.find("\n", code.end())
-        behind = _HAS_WORDS.search(text, code.end(), stop if stop >= 0 else len(text))
+        stop = text.find("\n", code.end(), code.end() + _LINE_WINDOW)
+        behind = _HAS_WORDS.search(text, code.end(), stop if stop >= 0 else code.end() + _LINE_WINDOW)
         return code.end() if behind else start + 1
 
     def _take(self, candidate: Candidate, family: Family) -> int:
@@ -226,7 +295,8 @@ class Scan:
             self.found.thoughts.append((self.start + kept, end))
             self._forget_before(end)
             return end
-        close = self._thinking_end(end)
+        close = -1 if self._has_no_think_end else self._thinking_end(end)
+        self._has_no_think_end = close < 0
         if close < 0:
             before = text[self.start : start].rstrip(" \t")
             if is_mentioned or (before and before[-1] not in "\n>。！？.!?…~" and not marker.is_token):

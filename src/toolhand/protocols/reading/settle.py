@@ -14,19 +14,26 @@ from toolhand.core.messages import FinishReason, Reply, ToolCall
 from toolhand.parsing.costs import fix
 from toolhand.protocols.reading.asked import Asked, Candidate, Scanned
 from toolhand.protocols.reading.gate import Gate
-from toolhand.protocols.reading.judge import Setting, judge, sole_contents
-from toolhand.protocols.reading.markers import marker_at
+from toolhand.protocols.reading.judge import judge
 from toolhand.protocols.reading.program import Plan, Step
 from toolhand.protocols.reading.scan import Scan
+from toolhand.protocols.reading.surroundings import (
+    EDGE,
+    extents_of,
+    left_to_say,
+    own_thoughts,
+    setting_of,
+    sole_contents,
+    stands_alone,
+    without_tags,
+)
 from toolhand.tools.collection import ToolCollection
 
-_EDGE = " \t\r\n\ufeff\u200b\u00a0"
 _VARIABLE = re.compile(r"\$[^\W\d]\w*(?:\.\w+|\[[^\]]*\])*$")
 _FRAGMENT = re.compile(
     r"(?:<[|｜]?/?(?:[\w\-]*:)?(?:tool|func|invo|tool[_▁]?call\w*|function\w*|call|action|think)[\w▁ =\"'\-]{0,40}[|｜]?|\[TOOL\w*[:：]?[^\]\n]{0,40})$",
     re.IGNORECASE,
 )
-_SEPARATORS = re.compile(r"[\s;,，；、`|*•}\]\"']*")
 _TAIL_FENCE = re.compile(r"\n?[ \t]*`{1,2}[ \t]*$")
 
 
@@ -84,35 +91,60 @@ class Settler:
         scanned = Scan(text, self.tools, self._shown_before).run()
         if not scanned.candidates and not scanned.thoughts and not scanned.labelled and not scanned.noise:
             return self._plain(text, settled, finish_reason)
-        sole = sole_contents(text, scanned) if scanned.fences else {}
-        extents = [_extent(candidate, scanned, sole) for candidate in scanned.candidates]
-        own_thoughts = scanned.thoughts
-        scanned.thoughts = sorted([*own_thoughts, *scanned.labelled])
-        setting = _setting(text, scanned, extents)
+        if not (scanned.thoughts or scanned.labelled or scanned.noise or scanned.fences) and stands_alone(
+            text, scanned
+        ):
+            return self._alone(scanned, settled, structured, finish_reason)
+        taken, answer = self._judged(text, scanned, settled, finish_reason)
+        if structured:
+            _drop_repeated(settled, structured)
+        said = left_to_say(text, scanned, taken, answer)
+        return self._finish(text, said, scanned, settled, finish_reason)
+
+    def _judged(
+        self, text: str, scanned: Scanned, settled: Settled, finish_reason: FinishReason
+    ) -> tuple[list[tuple[int, int]], str | None]:
+        """Takes the candidates that are meant; gives what they take up of the text, and an answer among them."""
+        marked_thoughts = scanned.thoughts
+        sole = sole_contents(text, scanned) if scanned.fences else set()
+        extents = extents_of(scanned, sole)
+        scanned.thoughts = sorted([*marked_thoughts, *scanned.labelled])
+        setting = setting_of(text, scanned, extents)
         verdicts = judge(text, scanned, setting, self.tools, sole)
         taken: list[tuple[int, int]] = []
         meant: set[int] = set()
         answer: str | None = None
         for index, candidate in enumerate(scanned.candidates):
             if verdicts[index] == "mention":
+                if candidate.family == "labels":
+                    scanned.thoughts = marked_thoughts  # a trace that is shown, thoughts and all
                 continue
             taken.append(extents[index])
             meant.add(candidate.fence)
             if candidate.rest_end >= 0:
                 taken.append((candidate.end, candidate.rest_end))
-            if candidate.answer:
-                answer = candidate.answer
+            answer = candidate.answer or answer
             self._take(candidate, settled, finish_reason, is_doubtful=verdicts[index] == "doubt")
+        scanned.thoughts = own_thoughts(scanned, meant)
+        return taken, answer
+
+    def _alone(
+        self, scanned: Scanned, settled: Settled, structured: list[ToolCall], finish_reason: FinishReason
+    ) -> Reply:
+        """The short way where a text is calls and nothing else, as most are."""
+        for candidate in scanned.candidates:
+            self._take(candidate, settled, finish_reason, is_doubtful=False)
         if structured:
             _drop_repeated(settled, structured)
-        if any(
-            verdict == "mention" and candidate.family == "labels"
-            for verdict, candidate in zip(verdicts, scanned.candidates, strict=True)
-        ):
-            scanned.thoughts = own_thoughts  # a trace that is shown, thoughts and all
-        scanned.thoughts = _own_thoughts(scanned, meant)
-        said = _said(text, scanned, taken, answer)
-        return self._finish(text, said, scanned, settled, finish_reason)
+        answer = next((found.answer for found in reversed(scanned.candidates) if found.answer), None)
+        program = Plan(steps=tuple(settled.steps)) if settled.has_variables and settled.calls else None
+        return Reply(
+            text=answer,
+            calls=tuple(settled.calls),
+            problems=tuple(settled.problems),
+            broken=tuple(settled.broken),
+            program=program,
+        )
 
     def _shown_before(self, text: str) -> int:
         """How much of a text that turns out to be reasoning has been shown already, if it streamed in."""
@@ -121,7 +153,7 @@ class Settler:
         return gate.shown_to
 
     def _plain(self, text: str, settled: Settled, finish_reason: FinishReason) -> Reply:
-        said = text.strip(_EDGE)
+        said = text.strip(EDGE)
         if "<" in said or "[" in said or "`" in said:
             said = self._without_fragment(said, settled, finish_reason)
         return Reply(
@@ -137,7 +169,7 @@ class Settler:
         if settled.calls or settled.problems:
             said = _TAIL_FENCE.sub("", said).rstrip()
         said = self._without_fragment(said, settled, finish_reason)
-        thinking = "\n".join(_inner(text[begin:end]) for begin, end in scanned.thoughts)
+        thinking = "\n".join(without_tags(text[begin:end]) for begin, end in scanned.thoughts)
         if not said and not settled.calls and not settled.problems and thinking:
             self._look_into(thinking, settled)
         program = Plan(steps=tuple(settled.steps)) if settled.has_variables and settled.calls else None
@@ -305,92 +337,3 @@ def _drop_repeated(settled: Settled, structured: list[ToolCall]) -> None:
 
 
 # ---------------------------------------------------------------------- the text around
-def _extent(candidate: Candidate, scanned: Scanned, sole: dict[int, bool]) -> tuple[int, int]:
-    """A candidate with the fence that holds nothing else."""
-    if candidate.fence < 0 or not sole.get(candidate.fence):
-        return candidate.start, candidate.end
-    fence = scanned.fences[candidate.fence]
-    inside = [other for other in scanned.candidates if other.fence == candidate.fence]
-    start = fence.start if candidate is inside[0] else candidate.start
-    return start, max(fence.end, candidate.end) if candidate is inside[-1] else candidate.end
-
-
-def _own_thoughts(scanned: Scanned, meant: set[int]) -> list[tuple[int, int]]:
-    """The reasoning that is the model's own, and not a line in a block that it shows."""
-    shown = [
-        (fence.inside, fence.inside_end) for index, fence in enumerate(scanned.fences) if index not in meant
-    ]
-    return [
-        (begin, end)
-        for begin, end in scanned.thoughts
-        if not any(start <= begin and end <= stop for start, stop in shown)
-    ]
-
-
-def _setting(text: str, scanned: Scanned, extents: list[tuple[int, int]]) -> Setting:
-    """The prose, without candidates, thoughts, tokens and the contents of other fences."""
-    holes = [*scanned.thoughts, *scanned.noise]
-    with_candidates = {candidate.fence for candidate in scanned.candidates}
-    code = [
-        (fence.inside, fence.inside_end)
-        for index, fence in enumerate(scanned.fences)
-        if index not in with_candidates
-    ]
-    setting = Setting(text)
-    pos = 0
-    for (start, end), candidate in zip(extents, scanned.candidates, strict=True):
-        setting.gaps.append(_without(text, pos, start, holes, code))
-        pos = max(pos, end, candidate.rest_end)
-    setting.gaps.append(_without(text, pos, len(text), holes, code))
-    return setting
-
-
-def _without(
-    text: str, start: int, end: int, holes: list[tuple[int, int]], code: list[tuple[int, int]]
-) -> str:
-    if start >= end:
-        return ""
-    cuts = sorted(
-        (begin, stop, mark) for spans, mark in ((holes, ""), (code, " [code] ")) for begin, stop in spans
-    )
-    pieces: list[str] = []
-    for begin, stop, mark in cuts:
-        if stop <= start or begin >= end:
-            continue
-        if begin > start:
-            pieces.append(text[start:begin])
-        pieces.append(mark)
-        start = max(start, stop)
-    pieces.append(text[start:end])
-    return "".join(pieces)
-
-
-def _said(text: str, scanned: Scanned, taken: list[tuple[int, int]], answer: str | None) -> str:
-    """What is left to say: the text without what was taken, reasoning and tokens."""
-    blocks = sorted([*taken, *scanned.thoughts])
-    pieces: list[str] = []
-    pos = 0
-    for start, end in blocks:
-        if start > pos:
-            pieces.append(_without(text, pos, start, scanned.noise, []))
-        pos = max(pos, end)
-    pieces.append(_without(text, pos, len(text), scanned.noise, []))
-    kept = [piece.strip(_EDGE) for piece in pieces]
-    if answer:
-        kept.append(answer.strip(_EDGE))
-    if taken:
-        kept = [piece for piece in kept if not _SEPARATORS.fullmatch(piece)]
-    return "\n".join(piece for piece in kept if piece)
-
-
-def _inner(thought: str) -> str:
-    """A thought without its tags."""
-    thought = thought.strip()
-    found = marker_at(thought, 0) if thought[:1] in ("<", "[") else None
-    if found and found[0].kind == "think":
-        thought = thought[found[1] :]
-    last = max(thought.rfind("<"), thought.rfind("["))
-    found = marker_at(thought, last) if last >= 0 else None
-    if found and found[0].kind == "think_end" and found[1] == len(thought):
-        thought = thought[:last]
-    return thought.strip()

@@ -45,7 +45,7 @@ def _call(scan: Scan, start: int, body: int, name: str) -> Candidate:
     text = scan.text
     tool = scan.tools.lookup(name)
     try:
-        loose = read_value(text, body, stops=STOPS)
+        loose = scan.read_value(body)
     except LooseError as problem:
         end = _END.search(text, body)
         stop = end.start() if end else len(text)

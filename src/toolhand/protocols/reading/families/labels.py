@@ -220,7 +220,7 @@ def _object(scan: Scan, begin: int, candidate: Candidate) -> int:
     fence = _FENCE.match(text, begin)
     pos = fence.end() if fence else begin
     try:
-        loose = read_value(text, pos, stops=STOPS)
+        loose = scan.read_value(pos)
     except LooseError:
         return -1
     found = scan.envelopes.calls(loose)
@@ -242,7 +242,7 @@ def _past_trail(text: str, end: int, *, is_fenced: bool) -> int:
 
 def _python(scan: Scan, match: re.Match[str], candidate: Candidate) -> int:
     try:
-        call = read_arguments(scan.text, match.end(), STOPS)
+        call = scan.read_arguments(match.end())
     except LooseError as problem:
         candidate.asked.append(
             Asked(
@@ -282,7 +282,7 @@ def _input(scan: Scan, name: str, tool: Tool | None, begin: int, line_end: int) 
     fence = _FENCE.match(text, begin)
     pos = fence.end() if fence else _BACKTICK.match(text, begin).end()  # type: ignore[union-attr]
     if text[pos : pos + 1] in ("{", "｛", "[", "［") and not (
-        text.startswith("[", pos) and _is_prose_bracket(text, pos)
+        text.startswith("[", pos) and _is_prose_bracket(scan, pos)
     ):
         return _json_input(scan, name, tool, pos, is_fenced=fence is not None)
     following = _ANY_LABEL.search(text, begin)
@@ -301,9 +301,9 @@ def _input(scan: Scan, name: str, tool: Tool | None, begin: int, line_end: int) 
     return _from_text(scan, name, tool, text[begin:limit]), limit
 
 
-def _is_prose_bracket(text: str, pos: int) -> bool:
+def _is_prose_bracket(scan: Scan, pos: int) -> bool:
     try:
-        read_value(text, pos, stops=STOPS)
+        scan.read_value(pos)
     except LooseError:
         return True
     return False
@@ -312,7 +312,7 @@ def _is_prose_bracket(text: str, pos: int) -> bool:
 def _json_input(scan: Scan, name: str, tool: Tool | None, pos: int, *, is_fenced: bool) -> tuple[Asked, int]:
     text = scan.text
     try:
-        loose = read_value(text, pos, stops=STOPS)
+        loose = scan.read_value(pos)
     except LooseError as problem:
         following = _ANY_LABEL.search(text, pos)
         end = following.start() if following else len(text)

@@ -108,7 +108,7 @@ def _statement(scan: Scan, pos: int, saved: set[str]) -> tuple[Asked, int, str, 
     if scan.tools.lookup(name) is None and "_" not in name and "." not in name and not saved:
         return None
     try:
-        call = read_arguments(text, match.end(), STOPS)
+        call = scan.read_arguments(match.end())
     except LooseError as problem:
         if scan.tools.lookup(name) is None or not problem.path[:1] or problem.path[0] == "":
             return None

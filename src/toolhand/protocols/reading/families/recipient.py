@@ -26,7 +26,7 @@ def read(scan: Scan, match: re.Match[str]) -> Candidate | None:
     if name == "all":
         return None
     try:
-        loose = read_value(text, match.end(), stops=STOPS)
+        loose = scan.read_value(match.end())
     except LooseError:
         return None
     asked = scan.envelopes.with_value(name, scan.tools.lookup(name), loose.value) or Asked(name, {})
