@@ -158,8 +158,8 @@ class Crew:
             worker.channel.close()
             self._leaving -= 1
             self._places_taken -= 1
+            self._balance()  # those who wait come before what is kept ahead
             self._keep_ahead(template)
-            self._balance()
 
     async def _end_template(self, template: Template) -> None:
         template.forker.close()
@@ -277,10 +277,12 @@ class Crew:
                 _, future = template.waiting.pop(0)
                 if not future.done():
                     future.set_exception(ProcessLostError(str(error)))
+            self._balance()
             return
         template.forking -= 1
         worker = template.workers[pid] = Worker(channel, pid, template)
         self._offer(worker)
+        self._balance()
 
     def _tidy(self) -> None:
         """Lets idle workers go that nobody has needed for a while, but for one a module."""

@@ -12,13 +12,11 @@ from toolhand.core.errors import SettingsError
 from toolhand.core.messages import BoundCall
 from toolhand.execution.workers.definition import define
 from toolhand.execution.workers.frames import is_plain
-from toolhand.execution.workers.pool import PROCESSES, ProcessCall, ProcessPool
+from toolhand.execution.workers.pool import PROCESSES, ProcessCall
 from toolhand.policies.timeout import CALL_CLOCK
 
 
-async def run_in_process(
-    call: BoundCall, filled: Mapping[str, Any], context: RunContext, pool: ProcessPool = PROCESSES
-) -> Any:
+async def run_in_process(call: BoundCall, filled: Mapping[str, Any], context: RunContext) -> Any:
     """What the tool gives, as JSON. When the caller is cancelled, the work has ended before this returns.
 
     The first start of a module's processes does not count as the tool's time.
@@ -27,7 +25,6 @@ async def run_in_process(
         call: the call.
         filled: the function's keyword arguments, validated and injected, as they would be used here.
         context: the run's facts. A tool that asks for it gets one with the plain ones among them.
-        pool: the worker processes.
 
     Raises:
         SettingsError: when something is injected that lives in this process alone.
@@ -38,10 +35,10 @@ async def run_in_process(
     if clock is not None:
         clock.has_started = False
     try:
-        if not pool.is_ready(process_call.definition):
+        if not PROCESSES.is_ready(process_call.definition):
             with clock.held() if clock is not None else nullcontext():
-                await pool.ready(process_call.definition)
-        return await pool.run(process_call)
+                await PROCESSES.ready(process_call.definition)
+        return await PROCESSES.run(process_call)
     except asyncio.CancelledError:
         if clock is not None:
             clock.has_started = process_call.has_started
