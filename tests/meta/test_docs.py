@@ -19,7 +19,9 @@ def blocks(document: Path) -> list[str]:
 
 
 @pytest.mark.model
-@pytest.mark.parametrize("document", [d for d in DOCUMENTS if blocks(d)], ids=lambda d: str(d.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "document", [d for d in DOCUMENTS if blocks(d)], ids=lambda d: str(d.relative_to(ROOT))
+)
 def test_the_code_in_the_documents_runs(document, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "__main__"}

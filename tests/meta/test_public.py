@@ -19,7 +19,11 @@ NAMES = [
 
 def loaded_by(statement: str) -> set[str]:
     code = f"import sys\n{statement}\nprint(chr(10).join(sys.modules))"
-    return set(subprocess.run([sys.executable, "-c", code], check=True, text=True, capture_output=True).stdout.split())
+    return set(
+        subprocess.run(
+            [sys.executable, "-c", code], check=True, text=True, capture_output=True
+        ).stdout.split()
+    )
 
 
 def test_the_public_names_are_pinned():
@@ -31,7 +35,17 @@ def test_the_public_names_are_pinned():
 
 def test_importing_loads_no_network_model_or_web_library():
     loaded = loaded_by("import toolhand; from toolhand import tool, Toolset, parse")
-    for name in ("aiohttp", "httpx", "openai", "rich", "typer", "click", "xllamacpp", "sqlite3", "huggingface_hub"):
+    for name in (
+        "aiohttp",
+        "httpx",
+        "openai",
+        "rich",
+        "typer",
+        "click",
+        "xllamacpp",
+        "sqlite3",
+        "huggingface_hub",
+    ):
         assert name not in loaded, name
 
 

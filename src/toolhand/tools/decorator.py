@@ -6,43 +6,55 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, overload
+from typing import Any, Final, TypedDict, Unpack, get_args, overload
 
-from toolhand.core.errors import ToolDefinitionError
-from toolhand.core.tools import Effect, Rules, Tool
+from toolhand.core.errors import SettingsError, ToolDefinitionError
+from toolhand.core.rates import rates
+from toolhand.core.tools import Breaker, Condition, Effect, Isolation, Rules, Tool
 from toolhand.tools.schema import describe
 
 
-@overload
-def tool(function: Callable[..., Any], /) -> Tool: ...
+class ToolOptions(TypedDict, total=False):
+    """What `@tool` takes. All but the first three are kept in `Tool.rules`, where each is explained."""
+
+    name: str
+    description: str
+    aliases: Mapping[str, str | Iterable[str]]
+    effect: Effect
+    idempotent: bool
+    category: str
+    tags: Iterable[str]
+    timeout: float | None
+    retries: int
+    permission: str
+    approval: bool
+    rate_limit: str
+    concurrency: int | None
+    fallback: Tool | Callable[..., Any] | None
+    sensitive: Iterable[str]
+    reveals: Iterable[str]
+    max_result: int | None
+    isolation: Isolation | None
+    poll: bool
+    upstream: str
+    before: Condition | Iterable[Condition]
+    after: Condition | Iterable[Condition]
+    cost: float
+    breaker: Breaker | None
+    longest_wait: float | None
+    idempotency_key: Callable[[Mapping[str, Any]], str] | None
 
 
 @overload
-def tool(
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    aliases: Mapping[str, Iterable[str]] | None = None,
-    effect: Effect = "reads",
-    idempotent: bool = False,
-    category: str = "",
-    tags: Iterable[str] = (),
-    timeout: float | None = None,
-) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(function: Callable[..., Any], /, **options: Unpack[ToolOptions]) -> Tool: ...
+
+
+@overload
+def tool(**options: Unpack[ToolOptions]) -> Callable[[Callable[..., Any]], Tool]: ...
 
 
 def tool(
-    function: Callable[..., Any] | None = None,
-    /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    aliases: Mapping[str, Iterable[str]] | None = None,
-    effect: Effect = "reads",
-    idempotent: bool = False,
-    category: str = "",
-    tags: Iterable[str] = (),
-    timeout: float | None = None,
+    function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Makes a tool of a function: bare, or called with options. The result can still be called as the function.
 
@@ -51,38 +63,72 @@ def tool(
 
     Args:
         function: the function, when the decorator stands bare.
-        name: the name that models use; the function's own by default.
-        description: what models read; the docstring's by default.
-        aliases: other names that models use for a parameter: `{"city": ["location", "城市"]}`.
-        effect: "reads" changes nothing, "writes" changes something, "destroys" cannot be undone.
-        idempotent: whether running it twice with the same arguments is the same as once.
-        category: a word to route by.
-        tags: words to filter by.
-        timeout: seconds after which a call is given up.
+        options: `name` and `description` instead of the function's own; `aliases`, other names that models use for a
+            parameter (`{"city": ["location", "城市"]}`); and any of `Rules`: `effect`, `timeout`, `permission` …
 
     Raises:
-        ToolDefinitionError: when the function cannot be described; the message names the parameter and the cure.
+        ToolDefinitionError: when the function cannot be described or an option is not valid; the message names the
+            parameter or option and the cure.
     """
+    return (lambda target: _make(target, options)) if function is None else _make(function, options)
 
-    def make(target: Callable[..., Any]) -> Tool:
-        rules = Rules(
-            effect=effect, idempotent=idempotent, category=category, tags=frozenset(tags), timeout=timeout
+
+_OWN: Final = frozenset({"name", "description", "aliases"})
+_SETS: Final = ("tags", "sensitive", "reveals")
+
+
+def _rules(label: str, options: ToolOptions, base: Rules) -> Rules:
+    """The options as rules, with every mistake that can be seen now named now."""
+    given: dict[str, Any] = {key: value for key, value in options.items() if key not in _OWN}
+    unknown = given.keys() - Rules.__dataclass_fields__.keys()
+    if unknown:
+        raise ToolDefinitionError(
+            f"tool '{label}' has no option {', '.join(sorted(unknown))}; there is: {', '.join(ToolOptions.__annotations__)}"
         )
-        return _make(target, name=name, description=description, aliases=aliases or {}, rules=rules)
+    for key in _SETS:
+        if key in given:
+            given[key] = frozenset([given[key]] if isinstance(given[key], str) else given[key])
+    for key in ("before", "after"):
+        if key in given:
+            given[key] = (given[key],) if callable(given[key]) else tuple(given[key])
+    fallback = given.get("fallback")
+    if fallback is not None and not isinstance(fallback, Tool):
+        given["fallback"] = _make(fallback, {})
+    rules = replace(base, **given)
+    _check(label, rules)
+    return rules
 
-    return make if function is None else make(function)
+
+def _check(label: str, rules: Rules) -> None:
+    positive = {"timeout": rules.timeout, "concurrency": rules.concurrency, "max_result": rules.max_result}
+    for key, value in positive.items():
+        if value is not None and value <= 0:
+            raise ToolDefinitionError(f"option {key} of tool '{label}' must be more than 0, not {value!r}")
+    if rules.retries < 0:
+        raise ToolDefinitionError(
+            f"option retries of tool '{label}' must be at least 0, not {rules.retries!r}"
+        )
+    for key, chosen, choices in (
+        ("effect", rules.effect, get_args(Effect)),
+        ("isolation", rules.isolation, (None, *get_args(Isolation))),
+    ):
+        if chosen not in choices:
+            raise ToolDefinitionError(
+                f"option {key} of tool '{label}' is {chosen!r}; it may be: {', '.join(map(str, choices))}"
+            )
+    try:
+        rates(rules.rate_limit)
+    except SettingsError as error:
+        raise ToolDefinitionError(f"option rate_limit of tool '{label}': {error}") from None
 
 
-def _make(
-    target: Any,
-    *,
-    name: str | None,
-    description: str | None,
-    aliases: Mapping[str, Iterable[str]],
-    rules: Rules,
-) -> Tool:
+def _make(target: Any, options: ToolOptions) -> Tool:
+    name, description = options.get("name"), options.get("description")
     if isinstance(target, Tool):
-        return replace(target, name=name or target.name, description=description or target.description)
+        rules = _rules(target.name, options, target.rules)
+        return replace(
+            target, name=name or target.name, description=description or target.description, rules=rules
+        )
     inner: Any = target.__func__ if isinstance(target, classmethod | staticmethod) else target
     if isinstance(getattr(inner, "__func__", None), Tool):  # a classmethod around a decorated function
         inner = inner.__func__.function.__get__(inner.__self__)
@@ -101,14 +147,14 @@ def _make(
         parameters=described.parameters,
         function=target if skips_first or isinstance(target, staticmethod) else described.function,
         validate=described.validate,
-        rules=rules,
-        aliases=_by_alias(tool_name, aliases, described.parameters["properties"]),
+        rules=_rules(tool_name, options, Rules()),
+        aliases=_by_alias(tool_name, options.get("aliases", {}), described.parameters["properties"]),
         injected=described.injected,
     )
 
 
 def _by_alias(
-    tool_name: str, aliases: Mapping[str, Iterable[str]], properties: Mapping[str, Any]
+    tool_name: str, aliases: Mapping[str, str | Iterable[str]], properties: Mapping[str, Any]
 ) -> dict[str, str]:
     found: dict[str, str] = {}
     for parameter, spellings in aliases.items():
