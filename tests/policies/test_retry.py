@@ -43,7 +43,7 @@ def retrying(clock, seed=1, **options):
 @pytest.mark.parametrize(
     "error",
     [ConnectionError, TimeoutError, lambda: HttpError(503), lambda: ResponseError(502), lambda: HttpError(429),
-     lambda: OSError(113, "no route"), lambda: type("Odd", (Exception,), {"retryable": True})()],
+     lambda: OSError(113, "no route"), type("Odd", (Exception,), {"retryable": True})],
 )  # fmt: skip
 async def test_what_fails_in_passing_is_tried_again(error):
     clock = FakeClock()

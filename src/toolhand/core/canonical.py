@@ -6,11 +6,12 @@ import hashlib
 import json
 import unicodedata
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from toolhand.core.tools import Tool
 
-_LOOSE = str.maketrans("", "", ' "\t\r\n')
+_WRITER: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=str)
+_LOOSE: Final = str.maketrans("", "", ' "\t\r\n')
 
 
 def canonical(arguments: Any) -> str:
@@ -18,9 +19,7 @@ def canonical(arguments: Any) -> str:
 
     Source: the idea of RFC 8785 (JSON Canonicalization Scheme); numbers are compared as Python does.
     """
-    return json.dumps(
-        _plain(arguments), ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=str
-    )
+    return _WRITER.encode(_plain(arguments))
 
 
 def loose(text: str) -> str:
