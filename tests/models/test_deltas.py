@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from toolhand.core.errors import ModelError
 from toolhand.core.tools import Tool
 from toolhand.models.deltas import CallAssembler, EventDecoder, StreamedOutput
+from toolhand.tools.export import wire_name
 
 CASES = json.loads((Path(__file__).parent.parent / "cases" / "models" / "deltas.json").read_text("utf-8"))
 
@@ -91,8 +93,6 @@ def test_a_legacy_function_call_in_pieces() -> None:
 
 
 def test_names_on_the_wire_become_the_tools_own() -> None:
-    from toolhand.tools.export import wire_name
-
     streamed = StreamedOutput([Tool(name="查天气")])
     streamed.feed(chunk({"tool_calls": [{"index": 0, "id": "a", "function": {"name": wire_name("查天气")}}]}))
     assert [c.name for c in streamed.finish().calls] == ["查天气"]
@@ -123,7 +123,7 @@ EVENTS = (
 def test_events_are_the_same_however_the_bytes_are_cut(cuts: list[int]) -> None:
     edges = [0, *sorted(cuts), len(EVENTS)]
     events = EventDecoder()
-    chunks = [c for a, b in zip(edges, edges[1:], strict=False) for c in events.feed(EVENTS[a:b])]
+    chunks = [c for a, b in pairwise(edges) for c in events.feed(EVENTS[a:b])]
     assert chunks == [{"a": "杭州🙂"}, {"a": 2}, {"a": 3}, {"a": 4}, {"a": 5}]
     assert events.is_done
 

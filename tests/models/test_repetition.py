@@ -11,7 +11,9 @@ from toolhand.models.repetition import RepetitionGuard
 
 def notices(text: str, size: int = 5) -> bool:
     guard = RepetitionGuard()
-    return any([guard.feed(text[i : i + size]) for i in range(0, len(text), size)])
+    for start in range(0, len(text), size):
+        guard.feed(text[start : start + size])
+    return guard.is_repeating
 
 
 @pytest.mark.parametrize(

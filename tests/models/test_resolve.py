@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import ClassVar
 
 import pytest
 
@@ -102,7 +103,7 @@ def test_the_openai_key_is_not_sent_to_any_address(environment: pytest.MonkeyPat
 
 
 class Tags(BaseHTTPRequestHandler):
-    models: list[dict[str, str]] = []
+    models: ClassVar[list[dict[str, str]]] = []
 
     def do_GET(self) -> None:
         self.send_response(200)

@@ -202,8 +202,8 @@ class OpenAIModel:
 
     async def _read(self, response: aiohttp.ClientResponse, deadline: float) -> bytes:
         pieces = []
-        while piece := await self._piece(response, deadline):
-            pieces.append(piece)
+        while not response.content.at_eof():
+            pieces.append(await self._piece(response, deadline))
         return b"".join(pieces)
 
     async def _piece(self, response: aiohttp.ClientResponse, deadline: float) -> bytes:

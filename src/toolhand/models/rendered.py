@@ -48,20 +48,22 @@ class RenderedHistories:
         self._by_start: OrderedDict[tuple[int, Language], _Rendered] = OrderedDict()
         self._lock = threading.Lock()
 
-    def joined(self, messages: Sequence[Message], language: Language) -> bytes:
-        """All messages' bytes, joined with commas."""
+    def joined(
+        self, messages: Sequence[Message], language: Language, *, before: bytes = b"", after: bytes = b""
+    ) -> bytes:
+        """All messages' bytes, joined with commas, between two others: in one copy, as they may be long."""
         if not messages:
-            return b""
+            return before + after
         start = next((m for m in messages if m.role != "system"), messages[0])
         key = (id(start), language)
         with self._lock:
             rendered = self._by_start.get(key) or _Rendered(language)
-            before = len(rendered.joined)
+            length = len(rendered.joined)
             self._extend(rendered, messages)
             self._by_start[key] = rendered
             self._by_start.move_to_end(key)
-            self.kept_bytes += len(rendered.joined) - before
-            result = bytes(rendered.joined)
+            self.kept_bytes += len(rendered.joined) - length
+            result = b"".join((before, rendered.joined, after))
             while self.kept_bytes > self._most_bytes:
                 _, dropped = self._by_start.popitem(last=False)
                 self.kept_bytes -= len(dropped.joined)
@@ -87,5 +89,7 @@ def _shared(kept: Sequence[Message], messages: Sequence[Message]) -> int:
         if mine.role != "system" or other.role != "system" or mine != other:
             break
         start += 1
+    if len(kept) <= len(messages) and all(map(is_, islice(kept, start, None), islice(messages, start, None))):
+        return len(kept)  # the usual case, without a list in between
     same = list(map(is_, islice(kept, start, None), islice(messages, start, None)))
     return start + (same.index(False) if False in same else len(same))

@@ -81,17 +81,10 @@ class Encoder:
         settings = self._settings(request, streams=streams)
         if tools and self.dialect.obeys_tool_choice:
             settings["tool_choice"] = choice
-        parts = [
-            b'{"model":',
-            _json(self.model),
-            b',"messages":[',
-            self._histories.joined(request.messages, request.language),
-            b"]",
-        ]
-        if tools:
-            parts += [b',"tools":', self._tools_json(tools)]
-        parts += [b",", _json(settings)[1:]] if settings else [b"}"]
-        return b"".join(parts)
+        before = b'{"model":' + _json(self.model) + b',"messages":['
+        after = b"]" + (b',"tools":' + self._tools_json(tools) if tools else b"")
+        after += b"," + _json(settings)[1:] if settings else b"}"
+        return self._histories.joined(request.messages, request.language, before=before, after=after)
 
     def _settings(self, request: ModelRequest, *, streams: bool) -> dict[str, Any]:
         sampling = request.sampling
