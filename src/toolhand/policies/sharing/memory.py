@@ -39,7 +39,8 @@ class MemoryState:
                 while log and log[0] <= now - taking.seconds:
                     log.popleft()
                 if len(log) >= taking.count:
-                    wait = max(wait, log[len(log) - taking.count] + taking.seconds - now)
+                    free_at = log[len(log) - taking.count] + taking.seconds
+                    wait = max(wait, free_at - now, 0.001)  # never 0, however it is rounded
                 logs.append(log)
             if not wait:
                 for log in logs:
