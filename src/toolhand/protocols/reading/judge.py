@@ -18,6 +18,7 @@ Verdict = Literal["call", "doubt", "mention"]
 
 _ALWAYS = 10
 _WINDOW = 2000
+_NEAR = 1000
 _INTRODUCED = {"marked": -2, "label": -1, "block": -1, "bare": 0}
 _CODE_LANGUAGES = frozenset(
     "python py js javascript ts typescript jsx tsx bash sh shell zsh console java go rust c cpp csharp sql http html xml yaml yml "
@@ -37,7 +38,7 @@ def judge(
     """A verdict for each candidate."""
     if not setting.has_words:
         return ["call"] * len(scanned.candidates)
-    around = "\n".join(setting.gaps)
+    around = _nearest("\n".join(_nearest(gap, _NEAR // 2) for gap in setting.gaps), 4 * _NEAR)
     lexical = sum(signal.weight for signal in AROUND if signal.words.search(around))
     verdicts: list[Verdict] = []
     for index, candidate in enumerate(scanned.candidates):
@@ -46,6 +47,11 @@ def judge(
             points += lexical + _nearby(setting, index)
         verdicts.append("mention" if points >= 2 else "doubt" if points == 1 else "call")
     return verdicts
+
+
+def _nearest(prose: str, count: int) -> str:
+    """The beginning and the end of a long stretch of prose: what stands nearest to its neighbours."""
+    return prose if len(prose) <= 2 * count else f"{prose[:count]}\n{prose[-count:]}"
 
 
 def _nearby(setting: Setting, index: int) -> int:

@@ -32,7 +32,7 @@ _LINE_WINDOW = 320
 _HAS_WORDS = re.compile(r"[^\W\d_]")
 _MAY_ASK = re.compile(r"[<{\[(｛［【（✿`◁#*]|[:：]|>>>")
 # Where an attempt to read a value costs more than it can bring: so many failures are no accident of spelling.
-_MAX_FAILURES = 400
+_MAX_FAILURES = 200
 
 # What must follow a bracket for anything to begin there; the rest is passed over at the speed of a regular expression.
 _AHEAD = {
@@ -101,6 +101,9 @@ class Scan:
         self.open_fence: Fence | None = None
         self._work = 0
         self._has_no_think_end = False
+        self.lines_tried_to = 0
+        self._words_to = 0
+        self._last_word = self._next_word = -1
 
     # ------------------------------------------------------------------ for the families
     def read_value(self, position: int) -> Loose:
@@ -116,6 +119,7 @@ class Scan:
             self._failed(problem, position)
             raise
         if not loose.is_complete:
+            self.failures += 1
             self._work += loose.end - position
         return loose
 
@@ -132,6 +136,7 @@ class Scan:
             self._failed(problem, position)
             raise
         if not call.is_closed:
+            self.failures += 1
             self._work += call.end - position
         return call
 
@@ -235,11 +240,27 @@ class Scan:
         if code is None:
             return _BACKTICKS.match(text, start).end()  # type: ignore[union-attr]
         begin = text.rfind("\n", max(0, start - _LINE_WINDOW), start) + 1 or max(0, start - _LINE_WINDOW)
-        if _HAS_WORDS.search(text, begin, start):
+        if self._word_before(begin, start):
             return code.end()
         stop = text.find("\n", code.end(), code.end() + _LINE_WINDOW)
-        behind = _HAS_WORDS.search(text, code.end(), stop if stop >= 0 else code.end() + _LINE_WINDOW)
-        return code.end() if behind else start + 1
+        stop = stop if stop >= 0 else code.end() + _LINE_WINDOW
+        return code.end() if self._word_behind(code.end()) < stop else start + 1
+
+    def _word_before(self, begin: int, start: int) -> bool:
+        """Whether a word stands between two positions; every character is looked at once in a walk."""
+        low = max(begin, self._words_to)
+        match = _HAS_WORDS.search(self.text, low, start)
+        if match:
+            self._last_word = match.start()
+        self._words_to = start
+        return self._last_word >= begin
+
+    def _word_behind(self, position: int) -> int:
+        """Where the next word begins."""
+        if self._next_word < position:
+            match = _HAS_WORDS.search(self.text, position)
+            self._next_word = match.start() if match else len(self.text)
+        return self._next_word
 
     def _take(self, candidate: Candidate, family: Family) -> int:
         candidate.family = family.name

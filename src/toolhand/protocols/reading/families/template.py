@@ -70,6 +70,7 @@ def _lines(text: str, pos: int, asked: Asked, tool: Tool | None) -> int:
     asked.arguments = arguments
     key = ""
     first = pos
+    closed_at = 0
     own = {folded(name) for name in tool.properties} if tool is not None else set()
     while pos < len(text):
         stop = text.find("\n", pos)
@@ -88,7 +89,10 @@ def _lines(text: str, pos: int, asked: Asked, tool: Tool | None) -> int:
         elif line.strip():
             if not key or (_OPEN.match(line.lstrip()) and not own):
                 break
-            if not _has_close(text, pos):
+            if closed_at < pos:
+                close = _CLOSE.search(text, pos)
+                closed_at = close.start() if close else -1
+            if closed_at < 0:
                 break
             arguments[key] += "\n" + line
         if tail and not line[tail.end() :].strip():
@@ -103,10 +107,6 @@ def _lines(text: str, pos: int, asked: Asked, tool: Tool | None) -> int:
     for name, raw in arguments.items():
         arguments[name] = _typed(raw.strip(), name, asked, tool)
     return pos
-
-
-def _has_close(text: str, pos: int) -> bool:
-    return _CLOSE.search(text, pos) is not None
 
 
 def _typed(raw: str, key: str, asked: Asked, tool: Tool | None) -> Any:

@@ -22,6 +22,8 @@ def read(scan: Scan, match: re.Match[str]) -> Candidate | None:
     """Reads the lines that belong together; None when they are not a call of a known tool."""
     text = scan.text
     pos = match.start()
+    if pos < scan.lines_tried_to:
+        return None
     end = pos
     while pos < len(text):
         line = _LINE.match(text, pos)
@@ -32,6 +34,7 @@ def read(scan: Scan, match: re.Match[str]) -> Candidate | None:
             end = pos
         elif pos < len(text) and text[pos] not in " \t" and not _LINE.match(text, pos):
             break
+    scan.lines_tried_to = end
     try:
         value = read_yaml(text[match.start() : end])
     except YamlError:
