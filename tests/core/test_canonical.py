@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolhand import tool
@@ -16,6 +16,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(), JSON, max_size=5))
 def test_the_order_of_keys_makes_no_difference(arguments):
     turned = dict(reversed(list(arguments.items())))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolhand import ErrorCode, RunContext, ToolFailure
@@ -204,6 +204,7 @@ async def test_the_words_come_in_chinese(policy):
     assert "已暂停使用" in results[-1].error.sentence
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(["well", "ill", "neither", "wait", "call", "long"]), max_size=60))
 def test_no_order_of_events_lets_two_probes_in(steps):
     now = [0.0]

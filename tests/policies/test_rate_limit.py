@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolhand import ErrorCode, RunContext
@@ -114,6 +114,7 @@ def test_rates_are_read():
     )  # fmt: skip
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(min_value=0.0, max_value=7.0), max_size=40), st.integers(1, 5))
 async def test_no_stretch_of_time_holds_more_than_the_limit(pauses, count):
     clock = FakeClock()
