@@ -12,6 +12,7 @@ from typing import Any
 
 from toolhand import Tool, Toolset, tool
 from toolhand.core.messages import ToolResult
+from toolhand.execution.threads import Threads
 from toolhand.execution.workers import running
 from toolhand.execution.workers.linux import children_by_parent, descendants
 from toolhand.execution.workers.pool import PROCESSES, ProcessPool
@@ -54,6 +55,14 @@ async def gone(*pids: int, seconds: float = 5.0) -> None:
     until = time.monotonic() + seconds
     while alive := [pid for pid in pids if is_alive(pid)]:
         assert time.monotonic() < until, f"still alive: {alive}"
+        await asyncio.sleep(0.01)
+
+
+async def returned(threads: Threads, seconds: float = 10.0) -> None:
+    """Waits until no thread runs a call that was given up."""
+    until = time.monotonic() + seconds
+    while left := threads.abandoned:
+        assert time.monotonic() < until, f"{left} threads have not returned"
         await asyncio.sleep(0.01)
 
 

@@ -220,7 +220,6 @@ class Threads:
                 self._mark_ended(job)
             except Stopped:
                 self._mark_ended(job)
-            self._forget_stop(job)
             self._answer(job, outcome)
             following = self._following(job)
             del job, outcome
@@ -244,6 +243,7 @@ class Threads:
         with self._lock:
             if job.has_ended:
                 return
+            self._forget_stop(job)  # from here on none can come: they are sent under this lock
             job.has_ended = True
             job.lane.taken -= 1
             if job in self._stuck:
@@ -253,7 +253,7 @@ class Threads:
                 job.lane.most = min(max(FIRST_THREADS, self.most // 2), job.lane.most + 1)
 
     def _forget_stop(self, job: _Job) -> None:
-        """Takes back a `Stopped` that has not been raised yet: the thread goes on to another call."""
+        """Takes back a `Stopped` that has not been raised yet: it would hit the books, or the thread's next call."""
         if not job.is_told:
             return
         try:

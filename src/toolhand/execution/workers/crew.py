@@ -142,8 +142,9 @@ class Crew:
 
     async def _end(self, worker: Worker) -> None:
         template = worker.template
-        if template.workers.pop(worker.pid, None) is None:
+        if worker.is_ending:
             return
+        worker.is_ending = True
         if worker in template.idle:
             template.idle.remove(worker)
         self._leaving += 1
@@ -155,6 +156,7 @@ class Crew:
             # Its forker does not answer or is gone: then the whole branch goes.
             await self._end_template(template)
         finally:
+            template.workers.pop(worker.pid, None)
             worker.channel.close()
             self._leaving -= 1
             self._places_taken -= 1

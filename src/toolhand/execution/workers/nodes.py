@@ -133,6 +133,7 @@ class Worker:
         environ: the environment that it was sent last.
         calls: how many it has run.
         idle_since: when it became idle, on the monotonic clock in seconds.
+        is_ending: whether it is being ended.
         ended_by: how it ended, such as "SIGSEGV", once it has.
     """
 
@@ -142,6 +143,7 @@ class Worker:
     environ: dict[str, str] | None = None
     calls: int = 0
     idle_since: float = field(default_factory=time.monotonic)
+    is_ending: bool = False
     ended_by: str = ""
 
 
