@@ -49,6 +49,8 @@ class Shrink:
         store = self.store if self.store is not None else results_of(context)
         handle = store.new_handle(context.trace_id[:4]) if store.takes(size_alone(data)) else ""
         small = shrunk(data, most_characters=most, handle=handle, language=context.language)
+        if not small.is_shrunk:
+            return replace(result, outcome=Value(small.value))
         notes = {**result.notes, "shrunk": True, "characters": small.characters}
         if handle:
             notes["handle"] = handle

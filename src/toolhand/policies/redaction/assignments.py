@@ -23,7 +23,7 @@ _NAME_BEFORE: Final = re.compile(r"[A-Za-z0-9_.\-\u3400-\u9fff]{0,48}$")
 _SEPARATOR: Final = re.compile(
     r"(?P<rest>[A-Za-z0-9_\-]{0,24}+)(?P<close>\\?[\"'\]`”’）)*]{0,3}+)"
     r"(?P<joint>\s{0,3}(?::=|=>|[:=：＝])\s{0,3}|(?<=[码令钥牌号])[是为]\s?|(?<=\w)[ ]is[ ]|(?<=\w)[ ](?=[^\s]))"
-    r"(?P<open>\\?[\"'`“‘]{0,1})"
+    r"(?:[fFrRbBuU]{1,2}(?=[\"']))?(?P<open>(?:\\?[\"'`“‘])?)"
 )
 _QUOTED: Final = {
     '"': re.compile(r'(?:[^"\\\n]|\\.){1,8192}+(?=")'),
@@ -40,6 +40,7 @@ _TO_LINE_END: Final = re.compile(r"[^\n\"']{1,8192}+")
 _WITH_SCHEME: Final = re.compile(
     r"(?:(?i:basic|bearer|token|digest|apikey|negotiate)\s+)?[^\s\"',;]{1,8192}+"
 )
+_SCHEME: Final = re.compile(r"^(?i:basic|bearer|token|digest|apikey|negotiate)\s+")
 _CHINESE_PHRASE: Final = re.compile(r"[\u3400-\u9fff]{3,16}+(?![\u3400-\u9fffA-Za-z0-9])")
 
 _PLACEHOLDER: Final = re.compile(
@@ -104,7 +105,9 @@ def _secret_span(text: str, start: int, after: int) -> tuple[int, int] | None:
     if not (promises_secret(name) or (is_query and folded(name) in QUERY_PARAMETERS)):
         return None
     value = _value(text, parted.end(), name, opening, joint, is_query=is_query)
-    if value is None or MASKED.match(value.group()) or _PLACEHOLDER.match(value.group()):
+    if value is None or MASKED.match(value.group()):
+        return None
+    if _PLACEHOLDER.match(_SCHEME.sub("", value.group())):
         return None
     if is_query and not promises_secret(name):
         return value.span() if len(value.group()) >= 8 and not set("/.") & set(value.group()) else None
@@ -139,12 +142,15 @@ def _is_meant(text: str, name: str, value: re.Match[str], opening: str, joint: s
     if opening:
         return holds_secret(name, said) and not said.isspace()
     if said[0] >= "\u3400":
-        return bool(_CHINESE_PHRASE.fullmatch(said)) and len(said) >= 4 and not _SAID_IN_PROSE.search(said)
+        is_sentence = joint.strip() in ("是", "为") or _SAID_IN_PROSE.search(said)
+        return not is_sentence and len(said) >= 4 and bool(_CHINESE_PHRASE.fullmatch(said))
     following = text[value.end() : value.end() + 2]
     if following[:1] in ("(", "[") or (
         re.fullmatch(r"[a-z_]+(?:\.[A-Za-z_]+)+", said) and not name.isupper()
     ):
         return False  # a call, an index or an attribute
+    if said.isidentifier() and promises_secret(said) and not name.isupper():
+        return False  # a variable: api_key=api_key
     if said.isdigit():
         return holds_secret(name, int(said)) if len(said) < 16 else True
     if joint in {"=", "＝"} or (joint != " is " and not said.isalpha()):

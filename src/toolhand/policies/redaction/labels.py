@@ -24,7 +24,7 @@ NOT_A_PERSON: Final = _label(
     r"order|订单|单|运单|快递|物流|流水|交易|工单|发票|合同|批次|序列|条码|条形码|货号|商品|编号|税号|票|凭证|"
     r"tracking|waybill|parcel|shipment|invoice|transaction|txn|trace|serial|sku|batch|ticket|barcode|(?<![a-z])(?:ean|upc|gtin|"
     r"isbn|issn|imei|seq|ts|lot|ref|qq)|reference|sequence|offset|bytes|size|length|count|total|timestamp|time|nonce|amount|price|"
-    r"金额|合计|总计|余额|version|build|commit|hash|checksum|receipt|voucher|[$¥￥€£]"
+    r"金额|合计|总计|余额|version|build|构建|版本|commit|hash|checksum|receipt|voucher|[$¥￥€£]"
 )
 
 

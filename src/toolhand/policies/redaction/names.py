@@ -33,6 +33,8 @@ def folded(name: str) -> str:
 @lru_cache(maxsize=4096)
 def _reading(name: str) -> str:
     """What a name promises: "password", "secret", "token", "key" (in capitals, as variables of a shell are), or ""."""
+    if "[masked" in name:
+        return ""  # a text with a secret in it stands where a name should
     words = [word.lower() for word in _WORD.findall(name[-80:])]
     while len(words) > 1 and (words[-1].isdigit() or words[-1] in SAID_BESIDE):
         words.pop()

@@ -77,7 +77,7 @@ def without_private_keys(text: str, label: str = "") -> str:
 def without_address_passwords(text: str, label: str = "") -> str:
     """The text with the passwords in URLs and connection strings masked; user, host and the rest stay."""
     del label
-    if "://" not in text and not any(hook in text for hook in _HOOKS):
+    if "/" not in text:
         return text
     if "@" in text:
         text = _USER_AND_PASSWORD.sub(_second_masked, text)
@@ -90,9 +90,10 @@ def without_address_passwords(text: str, label: str = "") -> str:
 def without_known_tokens(text: str, label: str = "") -> str:
     """The text with the keys of known providers, JWTs and credentials of the Authorization header masked."""
     del label
-    if len(text) < 16:
+    if len(text) < 16 or text.isdigit():
         return text
-    if any(prefix in text for prefix in _PREFIXES):
+    # A long text is looked through faster for each prefix alone than for all at once.
+    if len(text) < 400 or any(prefix in text for prefix in _PREFIXES):
         text = _KNOWN.sub(_known, text)
     if "eyJ" in text:
         text = _JWT.sub(SECRET, text)

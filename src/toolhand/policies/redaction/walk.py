@@ -20,6 +20,7 @@ _MOST_PASSES: Final = 4
 _SHORTEST: Final = 6
 """No default pattern finds anything in fewer characters."""
 
+_MOST_NAME: Final = 80
 _SMALLEST_NUMBER: Final = 10**10
 
 
@@ -85,6 +86,13 @@ def _folded_names(names: frozenset[str]) -> frozenset[str]:
     return frozenset(map(folded, names))
 
 
+@lru_cache(maxsize=4096)
+def _plain_name(name: str) -> tuple[str, bool]:
+    """What most walks find out about a field's name."""
+    shown = redacted_text(name)
+    return shown, promises_secret(shown)
+
+
 class _Walk:
     """One pass over a value, with what it looks for and the names that it has met."""
 
@@ -96,7 +104,9 @@ class _Walk:
         self.patterns = patterns
         self.knows_names = patterns is DEFAULT or "secret" in kinds(patterns)
         # A mask is found first, so that an echo is not looked for inside one.
-        spelled = "|".join(map(re.escape, sorted(filter(None, echoes), key=len, reverse=True)))
+        spelled = (
+            "|".join(map(re.escape, sorted(filter(None, echoes), key=len, reverse=True))) if echoes else ""
+        )
         self.echoes = re.compile(f"{MASKED.pattern}|{spelled}") if spelled else None
         self.met: dict[str, tuple[str, bool]] = {}
 
@@ -123,6 +133,8 @@ class _Walk:
     def _text(self, text: str, label: str) -> str:
         if self.echoes is not None:
             text = self.echoes.sub(_echo_masked, text)
+        elif len(text) < _SHORTEST and self.patterns is DEFAULT and not self.names:
+            return text
         return redacted_text(text, sensitive=self.names, patterns=self.patterns, label=label)
 
     def _number(self, number: int, label: str) -> int | str:
@@ -140,21 +152,19 @@ class _Walk:
     def _object(self, fields: dict[str, Any], label: str, depth: int) -> dict[str, Any]:
         if "rows" in fields and (table := self._table(fields, label, depth)) is not None:
             return table
-        own_name = _own_name(fields) if "value" in fields else None
+        own_name = self._text(_own_name(fields), "") if "value" in fields else ""
         is_in_secret = bool(label) and self.knows_names and _is_inside_secret(label)
         changes: dict[str, Any] = {}
         renamed = False
         for key, value in fields.items():
             shown, is_special = self.met.get(key) or self._meet(key)
-            if is_special or is_in_secret or (own_name is not None and key == "value"):
-                new = self._field(
-                    value, key if own_name is None or key != "value" else own_name, label, depth
-                )
+            if is_special or is_in_secret or (own_name and key == "value"):
+                new = self._field(value, own_name if own_name and key == "value" else shown, label, depth)
             else:
-                new = self.masked(value, key, depth)
+                new = self.masked(value, shown, depth)
             if new is not value:
                 changes[key] = new
-            renamed = renamed or shown is not key
+            renamed = renamed or shown != key
         if not renamed:
             return {**fields, **changes} if changes else fields
         masked: dict[str, Any] = {}
@@ -168,10 +178,12 @@ class _Walk:
     def _meet(self, key: Any) -> tuple[str, bool]:
         """A field's name as it may be shown, and whether it says something about its value."""
         name = key if type(key) is str else str(key)
-        is_special = (self.knows_names and promises_secret(name)) or (
-            bool(self.declared) and folded(name) in self.declared
-        )
-        self.met[key] = met = (self._text(name, ""), is_special)
+        if self.patterns is DEFAULT and not self.names and self.echoes is None and len(name) <= _MOST_NAME:
+            self.met[key] = met = _plain_name(name)
+            return met
+        shown = self._text(name, "")
+        is_declared = bool(self.declared) and folded(shown) in self.declared
+        self.met[key] = met = (shown, is_declared or (self.knows_names and promises_secret(shown)))
         return met
 
     def _field(self, value: Any, name: str, label: str, depth: int) -> Any:
@@ -240,13 +252,13 @@ def _is_inside_secret(label: str) -> bool:
     )
 
 
-def _own_name(fields: dict[str, Any]) -> str | None:
+def _own_name(fields: dict[str, Any]) -> str:
     """For `{"name": "DB_PASSWORD", "value": "…"}`: the name that is the value's own."""
     for field in ("name", "key"):
         name = fields.get(field)
         if isinstance(name, str) and len(name) <= 80:
             return name
-    return None
+    return ""
 
 
 def _column_name(column: Any) -> str:

@@ -65,13 +65,17 @@ def shrunk(
     target, tries = most_characters, 0
     while target > 40:
         shrinker = Shrinker(handle, language)
-        made = shrinker.fitted(source, target, (), whole=characters)
+        made = fitted = shrinker.fitted(source, target, (), whole=None if is_json_text else characters)
         if is_json_text:
             made = json.dumps(made, ensure_ascii=False)
         excess = size_alone(made) - most_characters
         if excess <= 0:
             return Shrunk(
-                value=made, characters=characters, is_shrunk=True, source=source, path=shrinker.main_path()
+                value=made,
+                characters=characters,
+                is_shrunk=fitted is not source,  # else only the blanks of a JSON text were left out
+                source=source,
+                path=shrinker.main_path(),
             )
         tries += 1
         target = (
