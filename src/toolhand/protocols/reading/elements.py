@@ -52,6 +52,9 @@ def _opening_tags(names: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"<(?:{'|'.join(map(re.escape, names)) or '$^'})\s*/?>", re.IGNORECASE)
 
 
+_MOST_FIXES = 32
+
+
 class Finder:
     """Searches one text from rising positions and remembers what lies ahead, so that many searches cost one walk.
 
@@ -125,6 +128,12 @@ def read_parameters(
     if tool is not None and len(arguments) == 1:
         _unwrap(asked, tool, envelopes)
     return asked, pos
+
+
+def _note_open(asked: Asked, path: str) -> None:
+    """Notes that a value's own closing tag is missing."""
+    if len(asked.fixes) < _MOST_FIXES:
+        asked.fixes = (*asked.fixes, fix("no_end_marker", path))
 
 
 def _property(tool: Tool, key: str) -> str:
@@ -210,11 +219,11 @@ def _parameter(ahead: Finder, begin: int, name: str, arguments: dict[str, Any], 
             arguments[name] = plain(text[begin:])
             return len(text)
         end = after = outer.start()
-        asked.fixes = (*asked.fixes, fix("no_end_marker", f"$.{name}"))
+        _note_open(asked, f"$.{name}")
         arguments[name] = text[begin:end].strip("\r\n").rstrip()
         return after
     if after == end:
-        asked.fixes = (*asked.fixes, fix("no_end_marker", f"$.{name}"))
+        _note_open(asked, f"$.{name}")
     arguments[name] = plain(text[begin:end])
     return after
 
@@ -291,7 +300,7 @@ def read_pairs(text: str, pos: int, asked: Asked) -> tuple[Asked, int]:
                 arguments[key[1]] = plain(text[value.end() :])
                 return asked, len(text)
             after = end
-            asked.fixes = (*asked.fixes, fix("no_end_marker", f"$.{key[1]}"))
+            _note_open(asked, f"$.{key[1]}")
         arguments[key[1]] = plain(text[value.end() : end])
         pos = after
 
@@ -337,7 +346,7 @@ def _child(
             asked.state = "cut"
             arguments[name] = plain(text[child.end() :])
             return len(text)
-        asked.fixes = (*asked.fixes, fix("no_end_marker", f"$.{name}"))
+        _note_open(asked, f"$.{name}")
         arguments[name] = text[child.end() : end].strip()
         return end
     _add(arguments, name, _child_value(text[child.end() : first.start()], tool.properties.get(name)))

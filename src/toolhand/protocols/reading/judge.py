@@ -40,11 +40,15 @@ def judge(
         return ["call"] * len(scanned.candidates)
     around = _nearest("\n".join(_nearest(gap, _NEAR // 2) for gap in setting.gaps), 4 * _NEAR)
     lexical = sum(signal.weight for signal in AROUND if signal.words.search(around))
+    nearby: dict[tuple[int, int], int] = {}
     verdicts: list[Verdict] = []
     for index, candidate in enumerate(scanned.candidates):
         points = _form(text, scanned, setting, index, tools, sole)
         if points < _ALWAYS:
-            points += lexical + _nearby(setting, index)
+            place = (setting.lead[index], setting.tail[index])
+            if place not in nearby:
+                nearby[place] = _nearby(setting, index)
+            points += lexical + nearby[place]
         verdicts.append("mention" if points >= 2 else "doubt" if points == 1 else "call")
     return verdicts
 
@@ -84,7 +88,7 @@ def _form(
     points += _language(fence) if fence is not None else _line(text, candidate)
     if _lead(setting, index).rstrip().endswith(("?", "？")):
         points += 3
-    if is_bare and len(scanned.candidates) > 1 and any(setting.has_words_in[1:-1]):
+    if is_bare and len(scanned.candidates) > 1 and setting.has_words_between:
         points += 2  # several, with words between them, are shown one after the other
     if not setting.behind[index]:
         return points - 1

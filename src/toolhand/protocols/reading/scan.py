@@ -244,7 +244,9 @@ class Scan:
             return code.end()
         stop = text.find("\n", code.end(), code.end() + _LINE_WINDOW)
         stop = stop if stop >= 0 else code.end() + _LINE_WINDOW
-        return code.end() if self._word_behind(code.end()) < stop else start + 1
+        if self._word_behind(code.end()) < stop:
+            return code.end()
+        return _BACKTICKS.match(text, start).end()  # type: ignore[union-attr]
 
     def _word_before(self, begin: int, start: int) -> bool:
         """Whether a word stands between two positions; every character is looked at once in a walk."""

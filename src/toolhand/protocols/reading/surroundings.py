@@ -29,6 +29,9 @@ class Setting:
         lead: for each candidate, the gap that holds the last words before it.
         tail: for each candidate, the gap that holds the next words behind it.
         behind: for each candidate, how many characters of prose stand behind it.
+        has_words: whether there is any prose at all.
+        has_words_between: whether there is prose between two candidates.
+        ending: the last words of the text.
     """
 
     text: str
@@ -37,9 +40,15 @@ class Setting:
     lead: list[int] = field(default_factory=list)
     tail: list[int] = field(default_factory=list)
     behind: list[int] = field(default_factory=list)
+    has_words: bool = False
+    has_words_between: bool = False
+    ending: str = ""
 
     def __post_init__(self) -> None:
         self.has_words_in = [WORDS.search(gap) is not None for gap in self.gaps]
+        self.has_words = any(self.has_words_in)
+        self.has_words_between = any(self.has_words_in[1:-1])
+        self.ending = next((gap for gap in reversed(self.gaps) if gap.strip()), "").rstrip()[-80:]
         count = len(self.gaps) - 1
         last = 0
         for index in range(count):
@@ -51,16 +60,6 @@ class Setting:
             self.tail[index], self.behind[index] = following, length
             if self.has_words_in[index]:
                 following, length = index, length + len(self.gaps[index].strip())
-
-    @property
-    def has_words(self) -> bool:
-        """Whether there is any prose at all."""
-        return any(self.has_words_in)
-
-    @property
-    def ending(self) -> str:
-        """The last words of the text."""
-        return next((gap for gap in reversed(self.gaps) if gap.strip()), "").rstrip()[-80:]
 
 
 def setting_of(text: str, scanned: Scanned, extents: Sequence[Span]) -> Setting:
