@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self
 
 from toolhand.core.context import RunContext
 from toolhand.core.language import chosen_language
 from toolhand.core.messages import ToolCall, ToolResult
+from toolhand.core.tools import Tool
 from toolhand.execution.dispatch import Dispatcher
 from toolhand.execution.running import run_blocking
+from toolhand.policies import Policy, offered
 from toolhand.tools.collect import each_tool
 from toolhand.tools.collection import ToolCollection
 from toolhand.tools.export import schema
@@ -23,13 +25,16 @@ class Toolset(ToolCollection):
 
     Args:
         tools: tools, functions, OpenAI schemas, other toolsets, or an iterable of these.
+        policies: the layers around each call, outermost first, instead of `default_policies()`. Toolsets that are made of
+            this one start with default layers of their own.
 
     Raises:
         ToolDefinitionError: when one of them cannot be described, or two have one name.
     """
 
-    def __init__(self, tools: Any = ()) -> None:
+    def __init__(self, tools: Any = (), *, policies: Sequence[Policy] | None = None) -> None:
         super().__init__(each_tool(tools))
+        self._policies = policies
         self._numbers = itertools.count(1)
 
     @classmethod
@@ -58,7 +63,16 @@ class Toolset(ToolCollection):
     @cached_property
     def dispatch(self) -> Dispatcher:
         """The one way for a call to these tools to become a result."""
-        return Dispatcher(self)
+        return Dispatcher(self, policies=self._policies)
+
+    def offered(self, context: RunContext) -> Self:
+        """The tools that may be shown to a model now: without those that the user may not call or that are out of order."""
+        hidden = [tool.name for tool in self if not offered(self.dispatch.policies, tool, context)]
+        return self.filter(lambda tool: tool.name not in hidden) if hidden else self
+
+    def extended(self, *tools: Tool) -> Self:
+        """These tools and some more behind the same layers, which keep what they have counted."""
+        return type(self)([*self, *tools], policies=self.dispatch.policies)
 
     async def call(
         self,

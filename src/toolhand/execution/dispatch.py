@@ -7,7 +7,6 @@ import datetime as dt
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 from toolhand.arguments.bind import bind
 from toolhand.arguments.settings import BindSettings
@@ -18,13 +17,10 @@ from toolhand.core.language import Language
 from toolhand.core.messages import BoundCall, ToolCall, ToolResult
 from toolhand.core.tools import ToolChoice
 from toolhand.execution.invoke import invoke
+from toolhand.execution.layers import default_policies
 from toolhand.execution.workers.definition import check_isolation
 from toolhand.policies import Policy, chain
-from toolhand.policies.timeout import timeout
 from toolhand.tools.collection import ToolCollection
-
-DEFAULT_POLICIES: Final[tuple[Policy, ...]] = (timeout,)
-"""Outermost first."""
 
 _NOT_ALLOWED = {
     "en": "'{name}' may not be called now{which}.",
@@ -42,7 +38,7 @@ class Dispatcher:
 
     Args:
         tools: the tools that may be called.
-        policies: the layers around each call, outermost first.
+        policies: the layers around each call, outermost first; `default_policies()` where none are given.
         settings: how arguments are bound; against the machine's clock by default.
         most_parallel: how many calls of one reply run at once.
 
@@ -55,7 +51,7 @@ class Dispatcher:
         self,
         tools: ToolCollection,
         *,
-        policies: Sequence[Policy] = DEFAULT_POLICIES,
+        policies: Sequence[Policy] | None = None,
         settings: BindSettings | None = None,
         most_parallel: int = 32,
     ) -> None:
@@ -65,7 +61,8 @@ class Dispatcher:
         settings = settings or BindSettings(clock=local_time)
         languages: tuple[Language, ...] = ("en", "zh")
         self.settings = {language: replace(settings, language=language) for language in languages}
-        self._way = chain(policies, invoke)
+        self.policies = tuple(default_policies(rebind=self.rebind) if policies is None else policies)
+        self._way = chain(self.policies, invoke)
         self._most_parallel = most_parallel
 
     async def __call__(
@@ -114,10 +111,14 @@ class Dispatcher:
                     group.create_task(one(call))
         return tuple(found[call.id] for call in calls)
 
+    def rebind(self, call: ToolCall, context: RunContext) -> BoundCall | ToolError:
+        """Binds a call anew, such as one whose arguments a person has changed."""
+        return bind(call, self.tools, settings=self.settings[context.language])
+
     def _bound(self, call: ToolCall, context: RunContext, choice: ToolChoice | None) -> BoundCall | ToolError:
         if call.problem is not None:
             return call.problem
-        bound = bind(call, self.tools, settings=self.settings[context.language])
+        bound = self.rebind(call, context)
         if isinstance(bound, BoundCall) and choice is not None and not choice.allows(bound.tool.name):
             words = {
                 "en": f"; allowed: {', '.join(choice.names)}",

@@ -1,0 +1,54 @@
+"""The layers around every call, in their order. Why this order: `docs/how-to/policies.md` and `docs/adr/0008-policies.md`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from toolhand.policies import Policy
+from toolhand.policies.approval import Approval, Ask, Rebind
+from toolhand.policies.circuit_breaker import CircuitBreaker
+from toolhand.policies.concurrency import Concurrency
+from toolhand.policies.conditions import conditions
+from toolhand.policies.deduplicate import Deduplicate
+from toolhand.policies.fallback import Fallback
+from toolhand.policies.idempotency import Idempotency
+from toolhand.policies.permission import AccessRule, Permission
+from toolhand.policies.rate_limit import RateLimit
+from toolhand.policies.redact import redact
+from toolhand.policies.retry import Retry
+from toolhand.policies.sharing import SharedState
+from toolhand.policies.shrink import shrink
+from toolhand.policies.timeout import timeout
+
+
+def default_policies(
+    *,
+    access: Sequence[AccessRule] = (),
+    ask: Ask | None = None,
+    rebind: Rebind | None = None,
+    state: SharedState | None = None,
+) -> tuple[Policy, ...]:
+    """The default layers, outermost first.
+
+    Args:
+        access: who may call what; the first word is "allow", "deny" or "ask".
+        ask: asks a person for an approval and waits; without it the run is suspended.
+        rebind: binds a call anew whose arguments a person changed.
+        state: where limits, circuits and errands are counted; in this process by default.
+    """
+    approval = Approval(ask, rebind=rebind)
+    return (
+        Fallback(),
+        shrink,
+        redact,
+        Permission(access, approval=approval),
+        approval,
+        Deduplicate(),
+        Idempotency(state),
+        RateLimit(state),
+        Concurrency(),
+        CircuitBreaker(state),
+        Retry(),
+        timeout,
+        conditions,
+    )
