@@ -203,7 +203,9 @@ class _Walk:
             new = [self._secret(item, name, depth + 1) for item in value] if depth < _MOST_DEPTH else [SECRET]
             return value if all(map(_is, new, value)) and len(new) == len(value) else new
         if not holds_secret(name, value):
-            return self.masked(value, name, depth)
+            masked = self.masked(value, name, depth)
+            # What was found in it may leave one run of characters, as a secret is.
+            return SECRET if masked is not value and holds_secret(name, masked) else masked
         return value if isinstance(value, str) and MASKED.fullmatch(value) else SECRET
 
     def _list(self, items: list[Any], label: str, depth: int) -> list[Any]:
