@@ -6,15 +6,40 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from toolhand.core.errors import ToolError
-from toolhand.core.messages import Reply, ToolCall, ToolResult, Usage
+from toolhand.core.messages import FinishReason, ModelRequest, RawCall, Reply, ToolCall, ToolResult, Usage
+from toolhand.core.tools import Tool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted:
+    """A run begins. It ends with `RunFinished` or `RunFailed`.
+
+    Args:
+        text: what the user said.
+        model: the model's name.
+        agent: the agent's name, where it has one.
+    """
+
+    text: str = ""
+    model: str = ""
+    agent: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnStarted:
-    """The model is about to be asked."""
+    """The model is about to be asked.
+
+    Args:
+        turn: which turn of the run, from 1.
+        protocol: how calls are written down.
+        model: the model's name.
+        request: what it is asked.
+    """
 
     turn: int
     protocol: str
+    model: str = ""
+    request: ModelRequest | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +58,16 @@ class ModelReplied:
         reply: what was understood.
         raw: the text as the model wrote it.
         usage: tokens of this turn.
+        raw_calls: the structured calls as the server sent them.
+        finish_reason: why the model stopped.
     """
 
     turn: int
     reply: Reply
     raw: str
     usage: Usage
+    raw_calls: tuple[RawCall, ...] = ()
+    finish_reason: FinishReason = "stop"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,27 +78,64 @@ class ReadingMended:
         raw: the text as the model wrote it.
         problems: what could not be read.
         calls: the calls whose `fixes` are not empty.
+        raw_calls: the structured calls as the server sent them.
+        model: the model's name.
+        protocol: how it was asked to write calls down.
+        tools: the tools that it could call.
     """
 
     raw: str
     problems: tuple[ToolError, ...]
     calls: tuple[ToolCall, ...]
+    raw_calls: tuple[RawCall, ...] = ()
+    model: str = ""
+    protocol: str = ""
+    tools: tuple[Tool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallStarted:
-    """A call is about to run."""
+    """A call is about to run.
+
+    Args:
+        call: the call.
+        tool: its tool: what must not be shown of it, and what it costs.
+    """
 
     call: ToolCall
+    tool: Tool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFinished:
-    """A call has ended, one way or the other."""
+    """A call has ended, one way or the other.
+
+    Args:
+        call: the call.
+        result: what came of it.
+        seconds: how long it took, waits and attempts included.
+        tool: its tool, where there is one of that name.
+    """
 
     call: ToolCall
     result: ToolResult
     seconds: float
+    tool: Tool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallCancelled:
+    """The run was stopped while a call was under way: there is no `CallFinished` for it.
+
+    Args:
+        call: the call.
+        seconds: how long it had taken.
+        tool: its tool.
+    """
+
+    call: ToolCall
+    seconds: float
+    tool: Tool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +145,12 @@ class CallFailed:
     Args:
         call: the call.
         exception: the exception, with its traceback.
+        tool: its tool.
     """
 
     call: ToolCall
     exception: BaseException
+    tool: Tool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,17 +222,31 @@ class RunFinished:
     run: Any
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFailed:
+    """The run ended without an answer: its model failed, or it was cancelled.
+
+    Args:
+        exception: why.
+    """
+
+    exception: BaseException
+
+
 Event: TypeAlias = (
-    TurnStarted
+    RunStarted
+    | TurnStarted
     | TextDelta
     | ModelReplied
     | ReadingMended
     | CallStarted
     | CallFinished
+    | CallCancelled
     | CallFailed
     | CallRetried
     | CircuitChanged
     | FallbackTaken
     | LimitReached
     | RunFinished
+    | RunFailed
 )
