@@ -164,6 +164,22 @@ async def test_errors_are_masked_and_keep_their_code():
     assert seen.code == ErrorCode.UPSTREAM
 
 
+async def test_a_pending_call_keeps_the_arguments_that_it_is_resumed_with():
+    pending = {"pending": {"arguments": {"to": "13812345678", "password": "x"}}}
+    error = ToolError(code=ErrorCode.APPROVAL_REQUIRED, message="Ask about 13812345678.", details=pending)
+    seen = (await through(redact, error)).error
+    assert seen.details == pending
+    assert "13812345678" not in seen.message
+
+
+async def test_a_remark_is_masked_too():
+    async def proceed(call, context):
+        return ToolResult(call_id="c1", name="t", outcome=Value(1), remark="Edited: to 13812345678.")
+
+    call = BoundCall(call=ToolCall(id="c1", name="t"), tool=Tool(name="t"))
+    assert (await redact(call, RunContext(), proceed)).remark == "Edited: to [masked:phone:5678]."
+
+
 async def test_an_untouched_result_is_the_same_object():
     outcome = Value({"ok": True})
     assert (await through(redact, outcome)).outcome is outcome

@@ -11,6 +11,7 @@ from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.jsonable import result_text
 from toolhand.core.messages import BoundCall, ToolCall, ToolResult, Value
 from toolhand.core.tools import Rules, Tool
+from toolhand.policies import offered
 from toolhand.policies.shrink import Shrink, shrink
 from toolhand.policies.shrinking import Kept, ResultStore, has_results, read_result_tool, results_of, shrunk
 from toolhand.policies.shrinking.paths import read, written
@@ -383,6 +384,19 @@ async def test_errors_teach(language):
 async def test_a_handle_is_known_without_the_mark_of_its_run():
     reader = await Reader(ORDERS).open()
     assert (await reader(handle=" R1 ")).ok
+
+
+async def test_it_is_offered_only_once_there_is_something_to_read():
+    context = RunContext()
+    reading, other = read_result_tool(), Tool(name="other")
+    assert not offered([shrink], reading, context)
+    assert offered([shrink], other, context)
+    await through(shrink, Value(ORDERS), context=context)
+    assert offered([shrink], reading, context)
+    policy = Shrink(store=ResultStore())
+    assert not offered([policy], reading, context)
+    await through(policy, Value(ORDERS))
+    assert offered([policy], reading, RunContext())
 
 
 async def test_a_run_that_keeps_nothing_says_so():

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from toolhand.core.context import RunContext
-from toolhand.core.errors import ToolError
+from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.messages import BoundCall, ToolResult, Value
 from toolhand.core.tools import Rules
 from toolhand.policies import Proceed
@@ -47,7 +47,10 @@ class Redact:
         else:
             data = redacted(outcome.data, sensitive=rules.sensitive, patterns=patterns, echoes=echoes)
             seen = outcome if data is outcome.data else Value(data)
-        return result if seen is outcome else replace(result, outcome=seen)
+        remark = result.remark and redacted(result.remark, patterns=patterns, echoes=echoes)
+        if seen is outcome and remark == result.remark:
+            return result
+        return replace(result, outcome=seen, remark=remark)
 
     def arguments(self, arguments: Mapping[str, Any], rules: Rules) -> dict[str, Any]:
         """A call's arguments as a log, a trace or an audit may keep them.
@@ -83,9 +86,9 @@ redact = Redact()
 def _error(
     error: ToolError, sensitive: frozenset[str], patterns: tuple[Pattern, ...], echoes: tuple[str, ...]
 ) -> ToolError:
-    before = {"message": error.message, "hint": error.hint, "details": error.details}
-    if not error.details:
-        del before["details"]
+    before: dict[str, Any] = {"message": error.message, "hint": error.hint}
+    if error.details and error.code is not ErrorCode.APPROVAL_REQUIRED:
+        before["details"] = error.details  # a pending call is run with its own arguments, so they stay
     after = redacted(before, sensitive=sensitive - before.keys(), patterns=patterns, echoes=echoes)
     return error if after is before else replace(error, **after)
 

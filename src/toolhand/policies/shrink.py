@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from toolhand.core.context import RunContext
-from toolhand.core.errors import ToolError
+from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.language import Language
 from toolhand.core.messages import BoundCall, ToolResult, Value
+from toolhand.core.tools import Tool
 from toolhand.policies import Proceed
+from toolhand.policies.shrinking.read_result import READS_RESULTS
 from toolhand.policies.shrinking.sizes import size, size_alone
-from toolhand.policies.shrinking.store import Kept, ResultStore, results_of
+from toolhand.policies.shrinking.store import Kept, ResultStore, has_results, results_of
 from toolhand.policies.shrinking.texts import shortened
 from toolhand.policies.shrinking.values import MOST_CHARACTERS, shrunk
 
@@ -32,11 +34,19 @@ class Shrink:
     most_characters: int = MOST_CHARACTERS
     store: ResultStore | None = None
 
+    def offers(self, tool: Tool, context: RunContext) -> bool:
+        """Whether the tool may be shown: `read_result` only once there is a result to read."""
+        if READS_RESULTS not in tool.rules.tags:
+            return True
+        return has_results(context) if self.store is None else bool(self.store)
+
     async def __call__(self, call: BoundCall, context: RunContext, proceed: Proceed) -> ToolResult:
         """The call's result in at most so many characters; `notes` then has `handle`, `characters` and `shrunk`."""
         result = await proceed(call, context)
         declared = call.tool.rules.max_result
         most = self.most_characters if declared is None else declared
+        if result.remark:
+            most = max(0, most - len(result.remark) - 4)
         outcome = result.outcome
         if isinstance(outcome, ToolError):
             small = _small_error(outcome, most, context.language)
@@ -77,7 +87,7 @@ def _small_error(error: ToolError, most: int, language: Language) -> ToolError:
         message, _ = shortened(message, half, language)
     if len(hint) > half // 2:
         hint, _ = shortened(hint, half // 2, language)
-    if details and size(dict(details)) > most:
+    if details and error.code is not ErrorCode.APPROVAL_REQUIRED and size(dict(details)) > most:
         details = {
             key: shrunk(value, most_characters=half // len(details)).value for key, value in details.items()
         }

@@ -6,12 +6,13 @@ Pure functions in linear time, and a bounded store in the run's memory. The poli
 
 from __future__ import annotations
 
-from toolhand.policies.shrinking.read_result import read_result_tool
+from toolhand.policies.shrinking.read_result import READS_RESULTS, read_result_tool
 from toolhand.policies.shrinking.store import Kept, ResultStore, has_results, results_of
 from toolhand.policies.shrinking.values import MOST_CHARACTERS, Shrunk, shrunk
 
 __all__ = [
     "MOST_CHARACTERS",
+    "READS_RESULTS",
     "Kept",
     "ResultStore",
     "Shrunk",

@@ -37,12 +37,16 @@ _SAID: Final = {
 }
 
 
+READS_RESULTS: Final = "reads kept results"
+"""The tag of a tool that can answer nothing until a result was shrunk."""
+
+
 def read_result_tool(
     *, name: str = "read_result", most_characters: int = MOST_CHARACTERS, store: ResultStore | None = None
 ) -> Tool:
     """A tool `read_result(handle, start, count, path)` over the results that a run keeps.
 
-    It is worth offering only once something was shrunk (`has_results`): until then it can answer nothing.
+    The policy `Shrink` keeps it from being offered until something was shrunk: until then it can answer nothing.
 
     Args:
         name: the name that the model uses; the marks in shrunk results say "read_result".
@@ -50,7 +54,7 @@ def read_result_tool(
         store: where whole results are kept; those of the run by default.
     """
 
-    @tool(name=name, category="results", idempotent=True)
+    @tool(name=name, tags=[READS_RESULTS])
     def read_result(  # noqa: D417 - the context is not the model's
         context: RunContext, handle: str, start: int = 0, count: int | None = None, path: str | None = None
     ) -> dict[str, Any]:
