@@ -272,6 +272,8 @@ class Reading:
         back = self.text.rfind(",", max(0, self.pos - 200), self.pos)
         wide = max(self.text.rfind(mark, max(0, self.pos - 200), self.pos) for mark in "，;；")
         comma = max(back, wide)
+        if comma >= 0 and comma + 1 == self.pos:
+            return True
         gap = _GAP.match(self.text, comma + 1) if comma >= 0 else None
         return gap is not None and gap.end() == self.pos
 
@@ -511,10 +513,8 @@ class Reading:
         ):
             return True
         return (
-            (pos > end or char in "\"'")
-            and _KEY_AHEAD.match(self.text, pos) is not None
-            or "\n" in self.text[end:pos]
-        )
+            (pos > end or char in "\"'") and _KEY_AHEAD.match(self.text, pos) is not None
+        ) or "\n" in self.text[end:pos]
 
     def words(self, closer: str) -> str:
         """Plain words: to the next comma that is followed by a key, or to the closing bracket."""

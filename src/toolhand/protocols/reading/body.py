@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolhand.parsing.costs import fix
-from toolhand.parsing.loose import LooseError, read_value
-from toolhand.parsing.pythonic import PythonCall, read_arguments
+from toolhand.parsing.loose import LooseError
+from toolhand.parsing.pythonic import PythonCall
 from toolhand.parsing.simple_yaml import YamlError, read_yaml
 from toolhand.protocols.reading.asked import STOPS, Asked, State
 from toolhand.protocols.reading.elements import closing_tag, read_pairs, read_parameters
@@ -37,7 +37,7 @@ _ARGUMENT_ELEMENT = re.compile(
     r"\s*<(args_json|tool_input|arguments|args|parameters|params|input|action_input|tool_args|parameters_json)>",
     re.IGNORECASE,
 )
-_NAME_ELEMENTS = frozenset("name toolname functionname tool function".split())
+_NAME_ELEMENTS = frozenset(["name", "toolname", "functionname", "tool", "function"])
 
 
 @dataclass(slots=True)

@@ -86,7 +86,7 @@ def plain(raw: str) -> str:
         raw = raw[1:]
     elif raw.startswith("\r\n"):
         raw = raw[2:]
-    raw = raw[:-1] if raw.endswith("\n") else raw
+    raw = raw.removesuffix("\n")
     if "&" in raw and "<" not in raw and _ENTITY.search(raw) and not _RAW_AMPERSAND.search(raw):
         return html.unescape(raw)
     return raw

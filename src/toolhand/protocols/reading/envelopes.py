@@ -27,26 +27,121 @@ _NAME_KEYS = {
     for key in keys.split()
 }
 _ARGUMENT_KEYS = frozenset(
-    "arguments args parameters params input toolinput actioninput toolargs toolarguments toolparameters kwargs inputs "
-    "functionarguments functionargs argumentsjson argsjson actionargs arg argument parameter payload "
-    "参数 输入 动作输入 行动输入 工具输入 工具参数 入参".split()
+    [
+        "arguments",
+        "args",
+        "parameters",
+        "params",
+        "input",
+        "toolinput",
+        "actioninput",
+        "toolargs",
+        "toolarguments",
+        "toolparameters",
+        "kwargs",
+        "inputs",
+        "functionarguments",
+        "functionargs",
+        "argumentsjson",
+        "argsjson",
+        "actionargs",
+        "arg",
+        "argument",
+        "parameter",
+        "payload",
+        "参数",
+        "输入",
+        "动作输入",
+        "行动输入",
+        "工具输入",
+        "工具参数",
+        "入参",
+    ]
 )
 _LIST_KEYS = frozenset(
-    "toolcalls calls functioncalls tooluses actions toolcall functioncall tooluse 工具调用 调用列表".split()
+    [
+        "toolcalls",
+        "calls",
+        "functioncalls",
+        "tooluses",
+        "actions",
+        "toolcall",
+        "functioncall",
+        "tooluse",
+        "工具调用",
+        "调用列表",
+    ]
 )
 _WRAP_KEYS = frozenset(
-    "command functioncall toolcall tooluse call function message delta toolrequest functions 工具调用 函数调用 action tool".split()
+    [
+        "command",
+        "functioncall",
+        "toolcall",
+        "tooluse",
+        "call",
+        "function",
+        "message",
+        "delta",
+        "toolrequest",
+        "functions",
+        "工具调用",
+        "函数调用",
+        "action",
+        "tool",
+    ]
 )
-_DEEP_KEYS = frozenset("content choices output outputs parts messages message".split())
+_DEEP_KEYS = frozenset(["content", "choices", "output", "outputs", "parts", "messages", "message"])
 _ASIDE_KEYS = frozenset(
-    "id type index callid toolcallid tooluseid thought thoughts thinking reasoning reason rationale explanation comment status role "
-    "content 思考 想法 理由 原因 plan step nextstep".split()
+    [
+        "id",
+        "type",
+        "index",
+        "callid",
+        "toolcallid",
+        "tooluseid",
+        "thought",
+        "thoughts",
+        "thinking",
+        "reasoning",
+        "reason",
+        "rationale",
+        "explanation",
+        "comment",
+        "status",
+        "role",
+        "content",
+        "思考",
+        "想法",
+        "理由",
+        "原因",
+        "plan",
+        "step",
+        "nextstep",
+    ]
 )
 _IDENTIFIER = re.compile(r"^[^\W\d][\w.\-:/]{0,79}(?:\(\))?$")
-NO_TOOL = frozenset("none null notool nothing na no noop 无 不需要 无需工具 没有".split())
+NO_TOOL = frozenset(
+    ["none", "null", "notool", "nothing", "na", "no", "noop", "无", "不需要", "无需工具", "没有"]
+)
 ANSWERING = frozenset(
-    "finalanswer finish final answer directlyanswer directanswer respond reply response finalresponse respondtouser "
-    "最终答案 最终回答 回答 完成 结束".split()
+    [
+        "finalanswer",
+        "finish",
+        "final",
+        "answer",
+        "directlyanswer",
+        "directanswer",
+        "respond",
+        "reply",
+        "response",
+        "finalresponse",
+        "respondtouser",
+        "最终答案",
+        "最终回答",
+        "回答",
+        "完成",
+        "结束",
+    ]
 )
 
 

@@ -11,12 +11,11 @@ from typing import Literal
 
 from toolhand.protocols.reading.lines import LineJudge
 from toolhand.protocols.reading.markers import BRACKET, marker_at
+from toolhand.protocols.reading.surroundings import EDGE, WORDS
 from toolhand.tools.collection import ToolCollection
 
 _MARK = re.compile(r"[<\[◁]")
 _LAST_WORD = re.compile(r"[A-Za-z_]{1,16}\s*[:=]?\s*$")
-
-EDGE = " \t\r\n\ufeff\u200b\u00a0"
 
 State = Literal["text", "thinking", "fence", "closed"]
 Step = tuple[Literal["pass", "wait", "hold", "think", "drop"], int]
@@ -38,6 +37,7 @@ _OBJECT_BEGUN = re.compile(r"[{｛]\s*(?:[\w\-.]{0,40}\s*=?|\\|/)$")
 _PREFIXED = re.compile(r"(?:functools|tool_calls?|function_calls?)\s*[:=]?\s*$", re.IGNORECASE)
 _PREFIX_WORDS = ("functools", "tool_calls", "function_calls")
 
+_ROLE_TOKENS = frozenset(("start", "channel", "startofturn", "imstart", "startheaderid"))
 _PIECE = 4096
 _FENCE_WINDOW = 80
 _HEAD = 24
@@ -174,7 +174,11 @@ class Gate:
         piece = ready.rstrip(EDGE)
         if not self._has_shown or self._must_break:
             piece = piece.lstrip(EDGE)
-        if piece:
+        if (
+            piece
+            and (self._has_shown or WORDS.search(piece))
+            and not (self._must_break and not WORDS.search(piece))
+        ):
             begin = ready.rstrip(EDGE)
             if self._must_break and self._has_shown:
                 shown.append("\n")
@@ -240,9 +244,7 @@ class Gate:
             is_quoted = pos > 0 and text[pos - 1] in "`\"'“‘「『《"
             return ("hold", pos) if is_quoted else ("think", end)
         if marker.kind == "noise":
-            is_first = (
-                not self._has_shown and not text[:pos].strip(EDGE) and marker.tag not in ("start", "channel")
-            )
+            is_first = not self._has_shown and not text[:pos].strip(EDGE) and marker.tag not in _ROLE_TOKENS
             return ("drop", end) if is_first else ("hold", pos) if text[pos] == "<" else ("pass", end)
         if marker.kind in ("element", "element_end"):
             return ("hold", pos) if self.tools.lookup(marker.name) is not None else ("pass", end)

@@ -21,11 +21,62 @@ _WINDOW = 2000
 _NEAR = 1000
 _INTRODUCED = {"marked": -2, "label": -1, "block": -1, "bare": 0}
 _CODE_LANGUAGES = frozenset(
-    "python py js javascript ts typescript jsx tsx bash sh shell zsh console java go rust c cpp csharp sql http html xml yaml yml "
-    "toml ini ruby php kotlin swift text txt plaintext markdown md diff log".split()
+    [
+        "python",
+        "py",
+        "js",
+        "javascript",
+        "ts",
+        "typescript",
+        "jsx",
+        "tsx",
+        "bash",
+        "sh",
+        "shell",
+        "zsh",
+        "console",
+        "java",
+        "go",
+        "rust",
+        "c",
+        "cpp",
+        "csharp",
+        "sql",
+        "http",
+        "html",
+        "xml",
+        "yaml",
+        "yml",
+        "toml",
+        "ini",
+        "ruby",
+        "php",
+        "kotlin",
+        "swift",
+        "text",
+        "txt",
+        "plaintext",
+        "markdown",
+        "md",
+        "diff",
+        "log",
+    ]
 )
 _CALL_LANGUAGES = frozenset(
-    "tool_call tool_calls tool tools tool_code tool_use function_call function action plan call toolcall".split()
+    [
+        "tool_call",
+        "tool_calls",
+        "tool",
+        "tools",
+        "tool_code",
+        "tool_use",
+        "function_call",
+        "function",
+        "action",
+        "plan",
+        "call",
+        "toolcall",
+    ]
 )
 _SENTENCE_END = re.compile(r"[.!?。！？…~：:;；\n>）)】」”\"]\s*$")
 _ITEM_MARK = re.compile(r"\n[ \t]*(?:\d{1,2}|[A-Za-z]|[-*•])[.)、:：]?[ \t]*$")

@@ -17,10 +17,44 @@ _HEAD = re.compile(
     re.IGNORECASE,
 )
 _OPENED_BY = re.compile(r"[ \t>]*(?:>>>|>{1,2}$|<)")
-_LABELS = (
-    "thought thoughts thinking action actions final tool function api call return observation tool_name tool_call function_name "
-    "function_call name assistantcommentary commentary analysis assistant to functions 思考 想法 思路 推理 行动 动作 最终 调用 使用 工具 函数 操作 观察"
-).split()
+_LABELS = [
+    "thought",
+    "thoughts",
+    "thinking",
+    "action",
+    "actions",
+    "final",
+    "tool",
+    "function",
+    "api",
+    "call",
+    "return",
+    "observation",
+    "tool_name",
+    "tool_call",
+    "function_name",
+    "function_call",
+    "name",
+    "assistantcommentary",
+    "commentary",
+    "analysis",
+    "assistant",
+    "to",
+    "functions",
+    "思考",
+    "想法",
+    "思路",
+    "推理",
+    "行动",
+    "动作",
+    "最终",
+    "调用",
+    "使用",
+    "工具",
+    "函数",
+    "操作",
+    "观察",
+]
 _PHRASES = (
     "action input",
     "tool input",
@@ -37,7 +71,7 @@ _PHRASES = (
     "thought 1",
     "action 1",
 )
-_CONDITIONS = frozenset("if when else 如果 若 否则".split())
+_CONDITIONS = frozenset(["if", "when", "else", "如果", "若", "否则"])
 _MAX_CONDITION = 140
 
 
@@ -60,7 +94,7 @@ class LineJudge:
         is_whole = stop >= 0
         if not is_whole and (not line.strip() or _FENCE_BEGUN.fullmatch(line) or _OPENED_BY.fullmatch(line)):
             return "wait" if not line.endswith("<") else "plain"
-        if self._is_opened(text, pos):
+        if line.lstrip().startswith((">>>", "> {", "><")) or self._is_opened(text, pos):
             return "hold"
         return self._by_head(line, is_whole=is_whole)
 
@@ -112,7 +146,7 @@ class LineJudge:
         if word.isascii():
             return len(word) <= 40
         if any(
-            label.startswith(word) or word.startswith(label) and len(word) < len(label) + 6
+            label.startswith(word) or (word.startswith(label) and len(word) < len(label) + 6)
             for label in _LABELS
         ):
             return True

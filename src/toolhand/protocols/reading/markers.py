@@ -49,20 +49,85 @@ _PARAMETER_END = re.compile(
 _SPLIT = re.compile(r"[^A-Za-z\u4e00-\u9fff]+|(?<=[a-z])(?=[A-Z])")
 
 _THINKING = frozenset(
-    "think thinking thought thoughts reasoning reason reflection analysis scratchpad monologue cot 思考 推理".split()
+    [
+        "think",
+        "thinking",
+        "thought",
+        "thoughts",
+        "reasoning",
+        "reason",
+        "reflection",
+        "analysis",
+        "scratchpad",
+        "monologue",
+        "cot",
+        "思考",
+        "推理",
+    ]
 )
 _CALLING = frozenset(
-    "tool tools toolcall toolcalls tooluse call calls function functions functioncall functioncalls functools action actions plugin "
-    "invoke invocation 工具 调用".split()
+    [
+        "tool",
+        "tools",
+        "toolcall",
+        "toolcalls",
+        "tooluse",
+        "call",
+        "calls",
+        "function",
+        "functions",
+        "functioncall",
+        "functioncalls",
+        "functools",
+        "action",
+        "actions",
+        "plugin",
+        "invoke",
+        "invocation",
+        "工具",
+        "调用",
+    ]
 )
-_STARTING = frozenset("start begin bos prefix".split())
-_ENDING = frozenset("end stop eos suffix".split())
-_BETWEEN = frozenset("sep separator args argument arguments constrain".split())
-_HELPING = frozenset("use mcp run my the code request".split())
-_RESULT = frozenset("result results response responses observation output outputs returns 结果 观察".split())
+_STARTING = frozenset(["start", "begin", "bos", "prefix"])
+_ENDING = frozenset(["end", "stop", "eos", "suffix"])
+_BETWEEN = frozenset(["sep", "separator", "args", "argument", "arguments", "constrain"])
+_HELPING = frozenset(["use", "mcp", "run", "my", "the", "code", "request"])
+_RESULT = frozenset(
+    [
+        "result",
+        "results",
+        "response",
+        "responses",
+        "observation",
+        "output",
+        "outputs",
+        "returns",
+        "结果",
+        "观察",
+    ]
+)
 _PLAIN_TAGS = frozenset(
-    "tool tools call calls toolcall toolcalls functioncall functioncalls function functions tooluse toolrequest toolinvocation "
-    "invoke invocation action actions 工具 工具调用".split()
+    [
+        "tool",
+        "tools",
+        "call",
+        "calls",
+        "toolcall",
+        "toolcalls",
+        "functioncall",
+        "functioncalls",
+        "function",
+        "functions",
+        "tooluse",
+        "toolrequest",
+        "toolinvocation",
+        "invoke",
+        "invocation",
+        "action",
+        "actions",
+        "工具",
+        "工具调用",
+    ]
 )
 
 

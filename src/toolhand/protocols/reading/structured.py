@@ -52,7 +52,7 @@ def _arguments(raw: Any, *, may_be_cut: bool) -> tuple[Any, tuple[Fix, ...], Too
     if text in _NOTHING:
         return {}, (), _cut() if may_be_cut and text != "{}" and text else None
     if text.startswith("```"):
-        text = text.strip("`").removeprefix("json").strip()
+        return _fenced(text, may_be_cut=may_be_cut)
     if text[0] not in "{[\"'｛［":
         return text, (fix("bare_text"),), None
     try:
@@ -62,6 +62,12 @@ def _arguments(raw: Any, *, may_be_cut: bool) -> tuple[Any, tuple[Fix, ...], Too
             return text, (fix("bare_text"),), None
         return {}, (), _invalid(syntax_problem(problem, text))
     return _checked(loose, text, may_be_cut=may_be_cut)
+
+
+def _fenced(text: str, *, may_be_cut: bool) -> tuple[Any, tuple[Fix, ...], ToolError | None]:
+    """Arguments in a fence."""
+    value, fixes, problem = _arguments(text.strip("`").removeprefix("json").strip(), may_be_cut=may_be_cut)
+    return value, (*fixes, fix("fence")), problem
 
 
 def _checked(loose: Loose, text: str, *, may_be_cut: bool) -> tuple[Any, tuple[Fix, ...], ToolError | None]:

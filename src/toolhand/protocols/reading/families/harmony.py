@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import re
 
+from toolhand.parsing.loose import LooseError
 from toolhand.protocols.reading.asked import Asked, Candidate
 from toolhand.protocols.reading.family import Family
 from toolhand.protocols.reading.scan import Scan
-from toolhand.protocols.reading.asked import STOPS
-from toolhand.parsing.loose import LooseError, read_value
 
 _CLOSE = re.compile(r"\s*<\|(?:end|call|return)\|>")
 

@@ -13,7 +13,7 @@ from toolhand.parsing.costs import fix
 from toolhand.parsing.loose import LooseError, read_value
 from toolhand.parsing.pythonic import read_arguments
 from toolhand.parsing.simple_yaml import YamlError, read_yaml
-from toolhand.protocols.reading.asked import STOPS, Asked, Candidate
+from toolhand.protocols.reading.asked import Asked, Candidate
 from toolhand.protocols.reading.body import call_of
 from toolhand.protocols.reading.envelopes import ANSWERING, NO_TOOL, syntax_problem
 from toolhand.protocols.reading.family import Family
@@ -77,7 +77,7 @@ def label_at(text: str, pos: int) -> re.Match[str] | None:
 
 
 def _role(match: re.Match[str]) -> str:
-    return match.lastgroup if match.lastgroup in _ROLES else next(role for role in _ROLES if match[role])  # type: ignore[return-value]
+    return match.lastgroup if match.lastgroup in _ROLES else next(role for role in _ROLES if match[role])
 
 
 def read(scan: Scan, match: re.Match[str]) -> Candidate | None:
@@ -167,9 +167,8 @@ def _one(scan: Scan, label: re.Match[str], candidate: Candidate, *, is_strong: b
         and scan.tools.lookup(below["name"]) is not None
     ):
         begin, line_end, line = below.start("name"), below.end(), below["name"]
-    if (
-        not line
-        or line[0] in "{｛[［`"
+    if not line or (
+        line[0] in "{｛[［`"
         and not _CALL.match(line)
         and (not line.startswith("`") or line.startswith("```"))
     ):

@@ -9,8 +9,8 @@ import re
 from typing import Any
 
 from toolhand.parsing.loose import LooseError
-from toolhand.parsing.pythonic import PythonCall, read_arguments
-from toolhand.protocols.reading.asked import STOPS, Asked, Candidate
+from toolhand.parsing.pythonic import PythonCall
+from toolhand.protocols.reading.asked import Asked, Candidate
 from toolhand.protocols.reading.body import call_of
 from toolhand.protocols.reading.family import Family
 from toolhand.protocols.reading.scan import Scan
@@ -33,7 +33,25 @@ _ARROW = re.compile(r"[ \t]*(?:->|→|=>|⇒|>>|➜|—>)[ \t]*\$?([^\W\d]\w*)")
 _END = re.compile(r"[ \t]*[;；,，。]?[ \t]*(?:#[^\n]*|//[^\n]*|`)?[ \t]*(?=\n|$|<|```)")
 _VARIABLE = re.compile(r"\$\{?([^\W\d]\w*)\}?((?:\.\w+|\[[^\]]*\])*)$")
 _TYPE_NAMES = frozenset(
-    "str int float bool dict list tuple set any none object string integer number boolean bytes optional".split()
+    [
+        "str",
+        "int",
+        "float",
+        "bool",
+        "dict",
+        "list",
+        "tuple",
+        "set",
+        "any",
+        "none",
+        "object",
+        "string",
+        "integer",
+        "number",
+        "boolean",
+        "bytes",
+        "optional",
+    ]
 )
 
 
@@ -131,13 +149,13 @@ def _statement(scan: Scan, pos: int, saved: set[str]) -> tuple[Asked, int, str, 
     if is_odd:
         return None
     if call.is_closed:
-        stop = _END.match(text, after)
-        if stop is None:
+        ending = _END.match(text, after)
+        if ending is None:
             return None
-        after = stop.end()
+        after = ending.end()
     asked = call_of(scan, name, _with_variables(call, saved))
     unknown = [key for key in call.bare if not _is_variable(call, key, saved)]
-    is_odd = is_odd or bool(unknown)
+    is_odd = bool(unknown)
     asked.save_as = variable
     if variable:
         saved.add(variable)

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import re
 
-from toolhand.parsing.loose import LooseError, read_value
-from toolhand.protocols.reading.asked import STOPS, Asked, Candidate
+from toolhand.parsing.loose import LooseError
+from toolhand.protocols.reading.asked import Asked, Candidate
 from toolhand.protocols.reading.body import read_body
 from toolhand.protocols.reading.family import Family
 from toolhand.protocols.reading.scan import Scan

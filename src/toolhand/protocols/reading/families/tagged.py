@@ -17,6 +17,8 @@ _NEXT_TAG = re.compile(r"[<\[](?=[|｜/A-Za-z])")
 
 def read(scan: Scan, match: re.Match[str]) -> Candidate | None:
     """Reads on from an opening marker, or from a function or element that names a tool."""
+    if scan.is_spent:
+        return None
     start = match.start()
     found = marker_at(scan.text, start)
     if found is None:

@@ -111,7 +111,7 @@ def _lines(text: str, pos: int, asked: Asked, tool: Tool | None) -> int:
 
 def _typed(raw: str, key: str, asked: Asked, tool: Tool | None) -> Any:
     """A value without its quotes; a comma list where the tool wants a list."""
-    schema = (
+    schema: Any = (
         next((item for name, item in tool.properties.items() if folded(name) == folded(key)), {})
         if tool
         else {}
