@@ -44,7 +44,7 @@ _SCHEME: Final = re.compile(r"^(?i:basic|bearer|token|digest|apikey|negotiate)\s
 _CHINESE_PHRASE: Final = re.compile(r"[\u3400-\u9fff]{3,16}+(?![\u3400-\u9fffA-Za-z0-9])")
 
 _PLACEHOLDER: Final = re.compile(
-    r"\$|<|\{|%\w|\.{2,}|\*{2,}|x{3,}$|your[_\-]|my[_\-]?(?:key|token|password|secret)|changeme$|process\.env|os\.|env\.",
+    r"\$[A-Za-z_{(]|<|\{|%\w|\.{2,}|\*{2,}|x{3,}$|your[_\-]|my[_\-]?(?:key|token|password|secret)|changeme$|process\.env|os\.|env\.",
     re.IGNORECASE,
 )
 _SAID_IN_PROSE: Final = re.compile(

@@ -44,7 +44,7 @@ _ISSUED: Final = re.compile(
 
 _LOCAL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._%+\-]{0,63}$")
 _DOMAIN: Final = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9\-]{0,62}\.){1,8}([A-Za-z]{2,24})(?![A-Za-z0-9(])")
-_AT: Final = re.compile("[@＠]")
+_AT: Final = re.compile(r"(?<=[A-Za-z0-9._%+\-])[@＠](?=[A-Za-z0-9])")
 
 Found = Callable[[re.Match[str], str, str], str | None]
 """A match, the text and the field's name → the mask, or None to leave it."""
