@@ -10,7 +10,7 @@ import re
 from typing import Any, Literal
 
 from toolhand.protocols.reading.asked import Candidate, Fence, Scanned
-from toolhand.protocols.reading.lexicon import AROUND, NAME_PLACEHOLDER, NEARBY, PLACEHOLDER
+from toolhand.protocols.reading.lexicon import ANNOUNCED, AROUND, NAME_PLACEHOLDER, NEARBY, PLACEHOLDER
 from toolhand.protocols.reading.surroundings import WORDS, Setting
 from toolhand.tools.collection import ToolCollection
 
@@ -79,7 +79,10 @@ _CALL_LANGUAGES = frozenset(
     ]
 )
 _SENTENCE_END = re.compile(r"[.!?。！？…~：:;；\n>）)】」”\"]\s*$")
+_LAST_SENTENCE = re.compile(r"[^.!?。！？\n]*[.!?。！？:：\s]*$")
 _ITEM_MARK = re.compile(r"\n[ \t]*(?:\d{1,2}|[A-Za-z]|[-*•])[.)、:：]?[ \t]*$")
+_SENTENCE = re.compile(r"[^\W\d_]+[^\S\n]+[^\W\d_]+|[\u4e00-\u9fff]{4}")
+_ANYTHING_ELSE = re.compile(r"\b(?:anything|something) else\b|还有(?:什么|其他|别的)", re.IGNORECASE)
 _DIRECTED = {"“": "”", "‘": "’", "「": "」", "『": "』", "《": "》"}
 
 
@@ -116,6 +119,8 @@ def _nearby(setting: Setting, index: int) -> int:
     for signal in NEARBY:
         if signal.words.search(lead if signal.where == "lead" else tail):
             points += signal.weight
+    if not setting.behind[index] and ANNOUNCED.search(_LAST_SENTENCE.search(lead)[0]):  # type: ignore[index]
+        points -= 2  # announced in the last words of the whole text
     return points
 
 
@@ -143,8 +148,12 @@ def _form(
         points += 2  # several, with words between them, are shown one after the other
     if not setting.behind[index]:
         return points - 1
-    if setting.ending.rstrip("”\"')）").endswith(("?", "？", "吗", "吗。")):
-        points += 3
+    if setting.ending.rstrip("”\"')）").endswith(("?", "？", "吗", "吗。")) and not _ANYTHING_ELSE.search(
+        setting.ending
+    ):
+        points += 4
+    if not is_bare and _is_shown_between(setting, index):
+        points += 4
     if is_bare:
         points += 1 if setting.behind[index] > 80 else 0
         # Without an announcement, an object in the middle of a text is more likely shown than called.
@@ -152,12 +161,20 @@ def _form(
     return points
 
 
+def _is_shown_between(setting: Setting, index: int) -> bool:
+    """Whether a marked call stands between two sentences, of which neither announces it or waits for it."""
+    lead, tail = _lead(setting, index), setting.gaps[setting.tail[index]].lstrip()[:160]
+    if not (_SENTENCE.search(lead) and _SENTENCE.search(tail)):
+        return False
+    return not any(signal.words.search(lead if signal.where == "lead" else tail) for signal in NEARBY)
+
+
 def _contents(candidate: Candidate, tools: ToolCollection) -> int:
     """What the names and values in it say."""
     points = 1 if candidate.is_weak else 0
     names = [asked.name for asked in candidate.asked]
     if not names and candidate.answer is None:
-        points += 3
+        points += 4
     elif names and not any(tools.lookup(name) for name in names):
         points += 1
     if any(NAME_PLACEHOLDER.match(name) for name in names) or any(
@@ -188,7 +205,8 @@ def _line(text: str, candidate: Candidate) -> int:
     is_bare = candidate.introduction == "bare"
     points = 0
     if behind and WORDS.search(behind) and behind[0] not in "{[<（(":
-        points += 3 if is_bare else 1
+        goes_on = behind[0] in ",，、;；.。）)" or behind[0].islower()
+        points += 3 if is_bare or (goes_on and before.strip()) else 1
     if not before.strip():
         return points + (1 if len(before) >= 4 and is_bare else 0)
     if before.rstrip()[-1] in "=(+,'`\"" and candidate.introduction != "marked":

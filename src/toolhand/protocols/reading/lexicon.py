@@ -14,8 +14,8 @@ _ACT = (
     r"|submit\w*|dispatch\w*|made|make|making|do(?:ne|ing)?|act(?:ed|ing)?|creat\w*|delet\w*|restart\w*|change\w*|pa(?:y|id)|appl(?:y|ied)|allowed|emit\w*)"
 )
 _ACT_ZH = (
-    r"(?:真正|实际|真的|现在|直接|再次?|重复|擅自|主动|继续|去|给您?|为您?|任何)*(?:执行|运行|调用|发出|发送|使用|设置|操作|触发|提交|创建|删除|重启|"
-    r"查询|修改|付款|支付|下单|写入|打开|采用|照做|动作|请求|工具|照着?做)"
+    r"(?:真正|实际|真的|现在|直接|再次?|重复|擅自|主动|继续|去|给[您你]?|为[您你]?|替[您你]|帮[您你]|任何)*(?:执行|运行|调用|发出|发送|使用|设置|操作|触发|提交|创建|删除|重启|"
+    r"查询|修改|付款|支付|下单|写入|打开|采用|照做|做|办理?|处理|转账|动作|请求|工具|照着?做)"
 )
 
 
@@ -46,8 +46,8 @@ SIGNALS: tuple[Signal, ...] = (
         3,
         r"\b(?:for (?:example|instance)|e\.g\.|(?:an?|the|this|another|following) (?:\w+ )?example|examples?\s*[:(]|sample|illustrat\w+|demo(?:nstrat\w+|s)?"
         r"|placeholders?|looks? like|look(?:s|ed)? as follows|would (?:look|be|read|send)|could (?:look|send|be|write)|should resemble|resembles?|the (?:general )?shape"
-        r"|few-shot|tutorial|exercise|homework|quiz|snippets?|cheat ?sheet|hypothetical\w*|imagine|suppose|template|mock\w*|dummy|pseudo-?code)\b",
-        r"例如|比如|譬如|示例|举例|举个例|例子|样例|范例|示范|演示|示意|模板|占位|形如|大致(?:如下|是)|大概(?:是|长)|长这样|伪代码|教程|作业|考试|考题|习题|练习|假设|假如|仿照",
+        r"|few-shot|tutorial|exercise|homework|quiz|snippets?|cheat ?sheet|hypothetical\w*|imagine|suppose|(?:explain|describe|illustrate|demonstrate|walk you through) (?:how|what|why|with|the|this|it|that)|template|mock\w*|dummy|pseudo-?code)\b",
+        r"例如|比如|譬如|示例|举例|举个例|例子|样例|范例|示范|演示|示意|模板|占位|形如|大致(?:如下|是)|大概(?:是|长)|长这样|伪代码|教程|作业|考试|考题|习题|练习|假设|假如|仿照|(?:来|给[您你]|为[您你]|让我)(?:解释|说明|演示|举例|介绍|讲讲|讲解)|(?:所谓|意思是)",
     ),
     _signal(
         "format",
@@ -101,16 +101,16 @@ SIGNALS: tuple[Signal, ...] = (
     _signal(
         "permission",
         4,
-        r"\b(?:shall I|should I|do you want|would you like|may I|can I go|is (?:that|this) (?:ok\w*|right|correct|what)|please confirm|confirm (?:\w+ ){0,4}first|let me know (?:if|whether|when)|want me to"
+        r"\b(?:shall I|should I|do you (?:want|confirm|agree|approve|wish)|would you like|may I|can I go|is (?:that|this) (?:ok\w*|right|correct|what)|please confirm|confirm (?:\w+ ){0,4}first|let me know (?:if|whether|when)|want me to"
         r"|if you (?:agree|approve|say|confirm|want|like)|once you|before I (?:run|send|do|call|go|execute|make)|with your (?:ok|approval|permission)|go ahead\?|waiting for your|reply (?:with )?[\"'“]?(?:yes|ok|confirm|go)|(?:want|like) (?:me|us) to)",
         r"需要我|要不要|是否(?:需要|要|现在|继续|执行|确认|可以)|要我|可以吗|好吗|行吗|对吗|执行吗|请(?:您|你)?先?确认|确认(?:后|之后|无误)|确认一下|(?:跟|和|与|请|向|需)[您你].{0,4}确认|回复.{0,12}(?:继续|执行|再)|再继续|[您你]同意|等[您你]|得到?[您你]",
     ),
     _signal(
         "announced",
         -2,
-        r"\bI(?:'ll|’ll| will| am going to|'m going to|’m going to| need to| have to|'m|’m| am| can) (?!not\b)\w+|\blet(?:'s| me| us)\b|\b(?:calling|checking|looking|fetching|searching|querying|running|sending|getting|trying|using|opening|reading|adding)\b"
-        r"|\b(?:one|just a|a) (?:moment|second|sec|minute)\b|\bhold on\b|\bhere(?:'s| is| are| it) (?:the|my|your|goes)?\b|\b(?:sure|okay|ok|certainly|of course|right away|got it|alright|understood|will do|done)\b|\b(?:now|next|first|then|again)\b\W*$|\btool call\b",
-        r"我(?:来|去|先|这就|马上|将|会|要|需要|现在|再|得|帮|给|试|分|查|算|看)|让我|马上|正在|这就|稍等|稍候|请稍|好的|好[，,。！]|没问题|明白|收到[，。]|现在|接下来|首先|先(?:查|看|读|算|搜|用|调)|帮[您你]|为[您你]|给[您你]|调用.{0,14}[:：]?\s*$|开始|尝试|操作如下|步骤如下|计划如下",
+        r"\bI(?:'ll|’ll| will| am going to|'m going to|’m going to| need to| have to|'m|’m| am| can) (?!not\b|explain|show|describe|illustrat|demonstrat|walk|clarify|summari|rephrase|quot|outline|paraphras|refus|declin)\w+|\blet(?:'s| me| us)\b (?!explain|show|describe|illustrat|demonstrat|walk|clarify|summari|rephrase|quot|outline|paraphras)|\b(?:calling|checking|looking|fetching|searching|querying|running|sending|getting|trying|using|opening|reading|adding)\b"
+        r"|\b(?:one|just a|a) (?:moment|second|sec|minute)\b|\bhold on\b|\bhere(?:'s| is| are| it) (?:the|my|your|goes)?\b|\b(?:sure|okay|ok|certainly|of course|right away|got it|alright|understood|will do|done)\b|\b(?:now|next|first|then|again)\b\W*$|\bnow (?:the|for|to|I|let|we)\b|\btool call\b",
+        r"(?!我来(?:解释|说明|演示|举例|介绍|讲)|让我(?:解释|说明|演示|举例|介绍)|[给为帮][您你](?:解释|说明|演示|举例|介绍))(?:我(?:来|去|先|这就|马上|将|会|要|需要|现在|再|得|帮|给|试|分|查|算|看)|让我|马上|正在|这就|稍等|稍候|请稍|好的|好[，,。！]|没问题|明白|收到[，。]|现在|接下来|首先|先(?:查|看|读|算|搜|用|调)|帮[您你]|为[您你]|给[您你]|调用.{0,14}[:：]\s*$|开始|尝试|操作如下|步骤如下|计划如下)",
         where="lead",
     ),
     _signal(
@@ -123,6 +123,7 @@ SIGNALS: tuple[Signal, ...] = (
 )
 AROUND = tuple(signal for signal in SIGNALS if signal.where == "around")
 NEARBY = tuple(signal for signal in SIGNALS if signal.where != "around")
+ANNOUNCED = next(signal.words for signal in SIGNALS if signal.name == "announced")
 
 PLACEHOLDER = re.compile(
     r"<[^<>/\n]{1,40}>|\{[^{}\n]{0,40}\}|\$\{\w+\}|\.{3,}|…+|[xX]{3,}|\?+|？+"

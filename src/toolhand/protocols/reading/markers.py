@@ -181,7 +181,7 @@ def _by_words(
 ) -> Marker:
     said = set(words)
     folded = "".join(words)
-    is_end = is_end or bool(said & _ENDING)
+    has_slash, is_end = is_end, is_end or bool(said & _ENDING)
     if said & _THINKING and len(words) <= 4 and not said & _CALLING:
         if folded in _THINKING or said & (_STARTING | _ENDING) or is_token or len(words) == 1:
             return Marker("think_end" if is_end else "think", is_token=is_token)
@@ -199,7 +199,7 @@ def _by_words(
         said <= _CALLING | _STARTING | _ENDING | _HELPING or said & (_STARTING | _ENDING)
     ):
         return Marker("close" if is_end else "open", attributes=attributes, tag=local.lower())
-    return Marker("element_end" if is_end else "element", local, attributes=attributes, tag=local.lower())
+    return Marker("element_end" if has_slash else "element", local, attributes=attributes, tag=local.lower())
 
 
 def _token(said: set[str], words: list[str], folded: str, is_end: bool) -> Marker:
