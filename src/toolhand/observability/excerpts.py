@@ -1,0 +1,157 @@
+"""What of a call may be kept: masked as results are, and no longer than a line of a log can bear.
+
+Kinds that a tool may show the model (`Rules.reveals`) are masked here all the same: a log has other readers.
+"""
+
+from __future__ import annotations
+
+import json
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from toolhand.core.jsonable import jsonable
+from toolhand.core.tools import Tool
+from toolhand.policies.redaction import redacted
+from toolhand.policies.redaction.names import folded
+
+_MARGIN: Final = 8192
+"""A text is cut so far behind what is kept that no secret is cut in two where it shows."""
+
+_SHORTEST_ECHO: Final = 4
+_MOST_DEPTH: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excerpts:
+    """Makes excerpts of what belongs to one call.
+
+    Args:
+        sensitive: declared names, whose values nobody may see.
+        echoes: the values that were sent under these names; they are masked wherever they stand.
+    """
+
+    sensitive: frozenset[str] = frozenset()
+    echoes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, tool: Tool | None, arguments: Any = None) -> Excerpts:
+        """For a call of a tool, with the arguments that were sent; None for a tool that there is not."""
+        if tool is None or not tool.rules.sensitive:
+            return PLAIN
+        names = frozenset(map(folded, tool.rules.sensitive))
+        return cls(sensitive=tool.rules.sensitive, echoes=tuple(_echoes(arguments, names)))
+
+    @classmethod
+    def of_all(cls, tools: Iterable[Tool]) -> Excerpts:
+        """For a text that may be about any of these tools."""
+        names = frozenset(name for tool in tools for name in tool.rules.sensitive)
+        return cls(sensitive=names) if names else PLAIN
+
+    def text(self, text: str, most: int) -> str:
+        """A text, masked and cut.
+
+        Args:
+            text: the text.
+            most: characters to keep; a mark behind them says how many are missing.
+        """
+        head = jsonable(text[: 4 * most + _MARGIN])
+        kept = str(redacted(head, sensitive=self.sensitive, echoes=self.echoes))
+        if len(head) < len(text):
+            kept = kept[: max(0, len(kept) - _MARGIN)]
+        elif len(kept) <= most:
+            return kept
+        return f"{kept[:most]}… ({len(text) - min(most, len(kept))} more characters)"
+
+    def value(self, value: Any, most: int) -> Any:
+        """A value in JSON's types, masked, with as many of its items as fit.
+
+        Args:
+            value: anything.
+            most: about how many characters it may have as JSON.
+        """
+        masked = redacted(_cut(value, 4 * most + _MARGIN), sensitive=self.sensitive, echoes=self.echoes)
+        return _cut(masked, most)
+
+    def json(self, value: Any, most: int) -> str:
+        """The same as JSON text."""
+        return json.dumps(self.value(value, most), ensure_ascii=False, default=str)
+
+    def named(self, name: str, value: Any, most: int) -> str:
+        """A value as JSON text, masked also for what its own name says."""
+        return json.dumps(self.value({name: value}, most).get(name), ensure_ascii=False, default=str)
+
+    def exception(self, error: BaseException, most: int) -> str:
+        """An exception's text without its type."""
+        try:
+            return self.text(str(error), most)
+        except Exception:  # noqa: BLE001 - an exception's own text may do anything
+            return "(its text cannot be had)"
+
+    def traceback(self, error: BaseException, most: int) -> str:
+        """An exception's traceback with all that caused it, masked; of a long one the end is kept, which says most."""
+        try:
+            text = "".join(traceback.TracebackException.from_exception(error, compact=True).format())
+        except Exception:  # noqa: BLE001 - as above
+            text = type(error).__name__
+        masked = str(
+            redacted(text[-(4 * most + _MARGIN) :], sensitive=self.sensitive, echoes=self.echoes)
+        ).rstrip()
+        return masked if len(masked) <= most else f"…{masked[-most:]}"
+
+
+PLAIN: Final = Excerpts()
+"""For what belongs to no tool with sensitive names."""
+
+
+def _echoes(value: Any, names: frozenset[str], *, is_named: bool = False, depth: int = 0) -> Iterator[str]:
+    if depth > _MOST_DEPTH:
+        return
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            is_sensitive = is_named or folded(str(key)) in names
+            yield from _echoes(inner, names, is_named=is_sensitive, depth=depth + 1)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _echoes(inner, names, is_named=is_named, depth=depth + 1)
+    elif is_named and isinstance(value, str | int) and not isinstance(value, bool):
+        text = str(value)
+        if len(text) >= _SHORTEST_ECHO:
+            yield text
+
+
+def _cut(value: Any, most: int) -> Any:
+    """A value in JSON's types with about so many characters, cut between items; small ones come back themselves."""
+    left = [most]
+    return _within(value, left, 0)
+
+
+def _within(value: Any, left: list[int], depth: int) -> Any:
+    if isinstance(value, str):
+        kept = jsonable(value[: max(left[0], 0)])
+        left[0] -= len(kept) + 2
+        return kept if len(kept) == len(value) else f"{kept}… ({len(value) - len(kept)} more characters)"
+    if value is None or isinstance(value, int | float):
+        left[0] -= 8
+        return jsonable(value)
+    if depth > _MOST_DEPTH:
+        return "(nested too deeply)"
+    if isinstance(value, Mapping):
+        fields: dict[str, Any] = {}
+        for key, inner in value.items():
+            if left[0] <= 0:
+                fields["…"] = f"{len(value) - len(fields)} more fields"
+                break
+            name = str(_within(str(key), left, depth + 1))
+            fields[name] = _within(inner, left, depth + 1)
+        return fields
+    if isinstance(value, list | tuple):
+        items: list[Any] = []
+        for inner in value:
+            if left[0] <= 0:
+                items.append(f"… ({len(value) - len(items)} more items)")
+                break
+            items.append(_within(inner, left, depth + 1))
+        return items
+    return _within(jsonable(value), left, depth + 1)

@@ -1,0 +1,369 @@
+"""Structured lines through the standard library's `logging`: one for each end of a call, each liberty, each retry.
+
+Loggers: "toolhand.runs", "toolhand.calls", "toolhand.reading", "toolhand.circuits". No handler is set up here; without one
+nothing is printed. Each line has `trace_id`, `session_id`, `user` and `turn`, in its text (`key=value`) and as fields of the
+record, which `JsonFormatter` writes as one JSON object. Arguments, results and exceptions are masked and cut.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from toolhand.arguments.keys import fold
+from toolhand.core.context import RunContext
+from toolhand.core.events import (
+    CallCancelled,
+    CallFailed,
+    CallFinished,
+    CallRetried,
+    CallStarted,
+    CircuitChanged,
+    Event,
+    FallbackTaken,
+    LimitReached,
+    ModelReplied,
+    ReadingMended,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    TurnStarted,
+)
+from toolhand.core.messages import Fix, ToolCall
+from toolhand.core.tools import Tool
+from toolhand.observability.excerpts import PLAIN, Excerpts
+from toolhand.observability.jsonl import line_of
+from toolhand.observability.outcomes import attempts, outcome
+
+RUNS: Final = logging.getLogger("toolhand.runs")
+CALLS: Final = logging.getLogger("toolhand.calls")
+READING: Final = logging.getLogger("toolhand.reading")
+CIRCUITS: Final = logging.getLogger("toolhand.circuits")
+
+_MOST_TEXT: Final = 1_000
+_MOST_RAW: Final = 4_000
+_MOST_TRACEBACK: Final = 8_000
+_MOST_NAME: Final = 80
+"""A name that no tool has is the model's own words."""
+
+
+class EventLog:
+    """Writes events to `logging`. It costs a look at a level where nobody listens.
+
+    Levels: DEBUG for what happens all the time (turns, replies, calls that begin, results), INFO for a call's end and for
+    liberties, WARNING for a call that failed, a retry, a reply that could not be read, a circuit that opened, a limit, an
+    argument that a model sent for what only the program may say; ERROR for what a tool raised.
+    """
+
+    def __call__(self, event: Event, context: RunContext) -> None:
+        """Takes one event."""
+        line = _LINES.get(type(event))
+        if line is not None:
+            line(event, context)
+
+
+def _write(
+    logger: logging.Logger,
+    level: int,
+    what: str,
+    context: RunContext,
+    *,
+    traceback: str = "",
+    **fields: Any,
+) -> None:
+    """One line. The traceback goes where formatters look for a finished one, so that none writes the exception's own text."""
+    facts = {
+        "trace_id": context.trace_id,
+        "session_id": context.session_id,
+        "user": context.user,
+        "turn": context.turn,
+        **fields,
+    }
+    text = " ".join((what, *(f"{key}={_plain(value)}" for key, value in facts.items())))
+    record = logger.makeRecord(
+        logger.name, level, "(toolhand)", 0, "%s", (text,), None, extra={"event": what, **facts}
+    )
+    record.exc_text = traceback or None
+    logger.handle(record)
+
+
+def _plain(value: Any) -> str:
+    """A value in `key=value`: bare where that is one word, else as JSON, which keeps a line one line."""
+    if isinstance(value, bool) or value is None:
+        return json.dumps(value)
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    if text and text.isprintable() and not any(mark in text for mark in ' "='):
+        return text
+    quoted = json.dumps(text, ensure_ascii=False)
+    # JSON leaves a few characters as they are that end a line for some readers.
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in quoted)
+
+
+def _name(name: str, tool: Tool | None) -> str:
+    return name if tool is not None else PLAIN.text(name, _MOST_NAME)
+
+
+def _run_started(event: RunStarted, context: RunContext) -> None:
+    if RUNS.isEnabledFor(logging.DEBUG):
+        text = PLAIN.text(event.text, _MOST_TEXT)
+        _write(RUNS, logging.DEBUG, "run started", context, model=event.model, agent=event.agent, text=text)
+
+
+def _turn_started(event: TurnStarted, context: RunContext) -> None:
+    if RUNS.isEnabledFor(logging.DEBUG):
+        _write(RUNS, logging.DEBUG, "turn started", context, model=event.model, protocol=event.protocol)
+
+
+def _model_replied(event: ModelReplied, context: RunContext) -> None:
+    if RUNS.isEnabledFor(logging.DEBUG):
+        _write(
+            RUNS,
+            logging.DEBUG,
+            "model replied",
+            context,
+            calls=len(event.reply.calls),
+            problems=len(event.reply.problems),
+            finish_reason=event.finish_reason,
+            input_tokens=event.usage.input_tokens,
+            output_tokens=event.usage.output_tokens,
+        )
+
+
+def _limit_reached(event: LimitReached, context: RunContext) -> None:
+    if RUNS.isEnabledFor(logging.WARNING):
+        _write(RUNS, logging.WARNING, "limit reached", context, limit=event.limit)
+
+
+def _run_finished(event: RunFinished, context: RunContext) -> None:
+    if RUNS.isEnabledFor(logging.INFO):
+        usage = event.run.usage
+        _write(
+            RUNS,
+            logging.INFO,
+            "run finished",
+            context,
+            stopped=event.run.stopped,
+            calls=len(event.run.calls),
+            requests=usage.requests,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+        )
+
+
+def _run_failed(event: RunFailed, context: RunContext) -> None:
+    error = event.exception
+    level = (
+        logging.ERROR if isinstance(error, Exception) else logging.INFO
+    )  # a cancelled run is nobody's fault
+    if RUNS.isEnabledFor(level):
+        kind, text = type(error).__name__, PLAIN.exception(error, _MOST_TEXT)
+        _write(RUNS, level, "run failed", context, exception=kind, text=text)
+
+
+def _mended(event: ReadingMended, context: RunContext) -> None:
+    """What could not be read. What was mended in a call that can run is told when it runs."""
+    if not event.problems or not READING.isEnabledFor(logging.WARNING):
+        return
+    excerpts = Excerpts.of_all(event.tools)
+    _write(
+        READING,
+        logging.WARNING,
+        "reply could not be read",
+        context,
+        problems=[str(problem.code) for problem in event.problems],
+        messages=[excerpts.text(problem.message, _MOST_TEXT) for problem in event.problems],
+        raw=excerpts.text(event.raw, _MOST_RAW),
+        sent=[
+            {
+                "name": PLAIN.text(call.name, _MOST_NAME),
+                "arguments": excerpts.value(call.arguments, _MOST_TEXT),
+            }
+            for call in event.raw_calls
+        ],
+    )
+
+
+def _call_started(event: CallStarted, context: RunContext) -> None:
+    if event.call.fixes and READING.isEnabledFor(logging.WARNING):
+        for fix in event.call.fixes:
+            _fix(fix, event.call, event.tool, context)
+    if CALLS.isEnabledFor(logging.DEBUG):
+        excerpts = Excerpts.of(event.tool, event.call.arguments)
+        arguments = excerpts.value(event.call.arguments, _MOST_TEXT)
+        _write(
+            CALLS, logging.DEBUG, "call started", context, **_of(event.call, event.tool), arguments=arguments
+        )
+
+
+def _fix(fix: Fix, call: ToolCall, tool: Tool | None, context: RunContext) -> None:
+    name = fix.path.removeprefix("$").lstrip(".")
+    is_meddling = (
+        fix.kind == "extra_dropped"
+        and tool is not None
+        and fold(name.strip('["]')) in {fold(parameter) for parameter in tool.injected}
+    )
+    level = logging.WARNING if is_meddling else logging.INFO
+    if not READING.isEnabledFor(level):
+        return
+    excerpts = Excerpts.of(tool, {name: fix.before})
+    _write(
+        READING,
+        level,
+        "argument of the program's own ignored" if is_meddling else "call mended",
+        context,
+        **_of(call, tool),
+        fix=fix.kind,
+        path=PLAIN.text(fix.path, _MOST_NAME),
+        before=excerpts.named(name, fix.before, _MOST_NAME),
+        after=excerpts.named(name, fix.after, _MOST_NAME),
+    )
+
+
+def _of(call: ToolCall, tool: Tool | None) -> dict[str, Any]:
+    return {"call_id": call.id, "tool": _name(call.name, tool)}
+
+
+def _call_finished(event: CallFinished, context: RunContext) -> None:
+    call, result = event.call, event.result
+    level = logging.INFO if result.ok else logging.WARNING
+    if not CALLS.isEnabledFor(level):
+        return
+    fields: dict[str, Any] = {
+        **_of(call, event.tool),
+        "outcome": outcome(event),
+        "seconds": round(event.seconds, 6),
+        "attempts": attempts(result),
+        "fixes": len(call.fixes),
+    }
+    excerpts = Excerpts.of(event.tool, call.arguments)
+    if result.error is not None:
+        fields["error"] = excerpts.text(result.error.message, _MOST_TEXT)
+    for note in ("fallback", "repeat_of", "exception"):
+        if note in result.notes:
+            fields[note] = str(result.notes[note])
+    if CALLS.isEnabledFor(logging.DEBUG):
+        fields["arguments"] = excerpts.value(call.arguments, _MOST_TEXT)
+        if result.ok:
+            fields["result"] = excerpts.value(result.data, _MOST_TEXT)
+    _write(CALLS, level, "call finished", context, **fields)
+
+
+def _call_cancelled(event: CallCancelled, context: RunContext) -> None:
+    end = outcome(event)
+    if CALLS.isEnabledFor(logging.WARNING):
+        fields = _of(event.call, event.tool)
+        _write(
+            CALLS,
+            logging.WARNING,
+            "call cancelled",
+            context,
+            **fields,
+            outcome=end,
+            seconds=round(event.seconds, 6),
+        )
+
+
+def _call_failed(event: CallFailed, context: RunContext) -> None:
+    if CALLS.isEnabledFor(logging.ERROR):
+        excerpts, error = Excerpts.of(event.tool, event.call.arguments), event.exception
+        _write(
+            CALLS,
+            logging.ERROR,
+            "tool raised",
+            context,
+            traceback=excerpts.traceback(error, _MOST_TRACEBACK),
+            **_of(event.call, event.tool),
+            exception=type(error).__name__,
+            text=excerpts.exception(error, _MOST_TEXT),
+        )
+
+
+def _call_retried(event: CallRetried, context: RunContext) -> None:
+    if CALLS.isEnabledFor(logging.WARNING):
+        _write(
+            CALLS,
+            logging.WARNING,
+            "call will be tried again",
+            context,
+            call_id=event.call.id,
+            tool=event.call.name,
+            outcome=str(event.error.code),
+            attempt=event.attempt,
+            wait_seconds=round(event.wait_seconds, 3),
+        )
+
+
+def _fallback_taken(event: FallbackTaken, context: RunContext) -> None:
+    if CALLS.isEnabledFor(logging.WARNING):
+        _write(
+            CALLS,
+            logging.WARNING,
+            "fallback taken",
+            context,
+            call_id=event.call.id,
+            tool=event.call.name,
+            outcome=str(event.error.code),
+            fallback=event.fallback,
+        )
+
+
+def _circuit_changed(event: CircuitChanged, context: RunContext) -> None:
+    level = logging.INFO if event.state == "closed" else logging.WARNING
+    if CIRCUITS.isEnabledFor(level):
+        wait = round(event.retry_after, 3)
+        _write(
+            CIRCUITS,
+            level,
+            "circuit changed",
+            context,
+            circuit=event.name,
+            state=event.state,
+            retry_after=wait,
+        )
+
+
+_LINES: Final[Mapping[type, Callable[[Any, RunContext], None]]] = {
+    RunStarted: _run_started,
+    TurnStarted: _turn_started,
+    ModelReplied: _model_replied,
+    LimitReached: _limit_reached,
+    RunFinished: _run_finished,
+    RunFailed: _run_failed,
+    ReadingMended: _mended,
+    CallStarted: _call_started,
+    CallFinished: _call_finished,
+    CallCancelled: _call_cancelled,
+    CallFailed: _call_failed,
+    CallRetried: _call_retried,
+    FallbackTaken: _fallback_taken,
+    CircuitChanged: _circuit_changed,
+}
+"""What a line says, by the kind of event; pieces of text as they stream in are left out."""
+
+
+_STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "event"}
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: time (UTC), level, logger, event, every field, and the traceback where there is one.
+
+    It writes other libraries' records as well. Put it on a handler of yours:
+
+        handler.setFormatter(JsonFormatter())
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as a line."""
+        moment = dt.datetime.fromtimestamp(record.created, dt.UTC).isoformat(timespec="milliseconds")
+        line: dict[str, Any] = {"time": moment, "level": record.levelname, "logger": record.name}
+        line["event"] = getattr(record, "event", None) or record.getMessage()
+        line |= {key: value for key, value in vars(record).items() if key not in _STANDARD}
+        traceback = record.exc_text or (self.formatException(record.exc_info) if record.exc_info else "")
+        if traceback:
+            line["traceback"] = traceback
+        return line_of(line)
