@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from toolhand.core.approvals import PendingCall
 from toolhand.core.errors import ErrorCode
 from toolhand.core.language import Language
 from toolhand.core.messages import Message, ToolCall, ToolResult, Usage
 
 Stopped = Literal[
-    "answered", "turn_limit", "call_limit", "token_limit", "time_limit", "repair_limit", "no_answer"
-]
+    "answered", "turn_limit", "call_limit", "token_limit", "time_limit", "repair_limit", "loop", "approval"
+]  # fmt: skip
 
 
 WORDS: Mapping[Language, Mapping[str, str]] = {
@@ -68,6 +69,12 @@ class Progress:
     turns: int = 0
     repairs: int = 0
     has_insisted: bool = False
+    is_looping: bool = False
+
+    def note(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
+        """Takes note of calls and their results, in the same order."""
+        self.calls.extend(calls)
+        self.results.extend(results)
 
     def limit_reached(self, limits: Limits, seconds_left: float | None) -> Stopped | None:
         """The limit that is used up, or None."""
@@ -88,11 +95,13 @@ class Run:
 
     Args:
         output: the answer.
-        stopped: why it ended: "answered", or the limit that was hit.
+        stopped: why it ended: "answered", the limit that was hit, "loop" (the same calls again and again), or "approval"
+            (calls wait for a person).
         messages: the session's whole history, this run's messages last.
         new_messages: only this run's messages.
         calls: every call that was asked for, in order; a broken one has a `problem`.
         results: their results, in the same order.
+        pending: the calls that wait for a person, as values that travel as JSON; `Agent.resume` goes on with them.
         usage: tokens and requests.
         session_id: the session.
         trace_id: the mark on the run's events.
@@ -105,6 +114,7 @@ class Run:
     usage: Usage
     session_id: str
     trace_id: str
+    pending: tuple[PendingCall, ...] = ()
     calls: tuple[ToolCall, ...] = field(default=())
     results: tuple[ToolResult, ...] = field(default=())
 

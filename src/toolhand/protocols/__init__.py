@@ -22,6 +22,10 @@ class Reader(Protocol):
         """
         ...
 
+    def read(self, text: str, calls: Sequence[RawCall] = (), finish_reason: FinishReason = "stop") -> Reply:
+        """The whole text at once, where nothing is shown before it has ended."""
+        ...
+
     def finish(self, calls: Sequence[RawCall] = (), finish_reason: FinishReason = "stop") -> Reply:
         """Ends the reading.
 

@@ -9,7 +9,7 @@ import uuid
 from collections import deque
 from types import TracebackType
 
-from toolhand.core.messages import Message
+from toolhand.core.messages import Message, ToolCall
 
 
 class Turnstile:
@@ -79,6 +79,21 @@ class Session:
     def recent(self) -> list[Message]:
         """What a model gets to see, as a list of its own."""
         return self._messages.copy()
+
+    @property
+    def unanswered(self) -> tuple[ToolCall, ...]:
+        """The calls of the last reply that have no result yet: they wait for a person, or were interrupted."""
+        answered: set[str] = set()
+        for message in reversed(self._messages):
+            if message.role == "assistant":
+                return tuple(call for call in message.calls if call.id not in answered)
+            answered.update(result.call_id for result in message.results)
+        return ()
+
+    @property
+    def last_words(self) -> str:
+        """What the user said last."""
+        return next((m.text for m in reversed(self._messages) if m.role == "user" and m.text), "")
 
     def new_call_id(self) -> str:
         """An id that no call of this session has."""

@@ -28,16 +28,21 @@ class TextReader:
         self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings = DEFAULT
     ) -> None:
         self._settler = Settler(tools, new_id, settings)
-        self._gate = Gate(tools)
+        self._gate: Gate | None = None
         self._chunks: list[str] = []
 
     def feed(self, chunk: str) -> str:
         """Takes more of the text; gives what may be shown now."""
+        if self._gate is None:
+            self._gate = Gate(self._settler.tools)
         self._chunks.append(chunk)
         return self._gate.feed(chunk)
 
     def finish(self, calls: Sequence[RawCall] = (), finish_reason: FinishReason = "stop") -> Reply:
         """Ends the reading."""
-        text = "".join(self._chunks)
+        return self.read("".join(self._chunks), calls, finish_reason)
+
+    def read(self, text: str, calls: Sequence[RawCall] = (), finish_reason: FinishReason = "stop") -> Reply:
+        """The whole text at once."""
         settled = settle_structured(self._settler, calls, finish_reason) if calls else None
         return self._settler.reply(text, finish_reason, settled)

@@ -1,0 +1,237 @@
+"""The loop and the layers around its calls: approval and resuming, circles, large results, who may what."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from toolhand import Agent, Limits, Session, Toolset, tool
+from toolhand.core.approvals import Approve, Deny, Edit, PendingCall, decision_from_json, decision_to_json
+from toolhand.core.errors import SettingsError
+from toolhand.core.messages import ModelOutput, RawCall
+from toolhand.execution.layers import default_policies
+from toolhand.policies.permission import AccessRule
+from toolhand.testing import ScriptedModel
+
+from .test_agent import asks, assert_valid
+
+ran: list[int] = []
+
+
+@tool(effect="destroys", approval=True)
+def delete_order(number: int) -> str:
+    """Deletes an order."""
+    ran.append(number)
+    return f"{number} is gone"
+
+
+@tool
+def look(number: int) -> str:
+    """Looks at an order."""
+    return f"order {number}"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_ran():
+    ran.clear()
+
+
+def script() -> list[ModelOutput | str]:
+    return [asks(("c1", "look", '{"number": 1}'), ("c2", "delete_order", '{"number": 7}')), "done"]
+
+
+async def test_a_run_stops_for_approval_and_is_resumed():
+    session = Session("s")
+    agent = Agent(ScriptedModel(script()), tools=[look, delete_order])
+    run = await agent.run("delete order 7", session=session)
+    assert run.stopped == "approval"
+    assert ran == []
+    assert [pending.name for pending in run.pending] == ["delete_order"]
+    assert [result.data for result in run.messages[-1].results] == ["order 1"]
+    told = json.loads(
+        json.dumps([pending.to_json() for pending in run.pending])
+    )  # to another process and back
+    pending = PendingCall.from_json(told[0])
+    decision = decision_from_json(json.loads(json.dumps(decision_to_json(Approve()))))
+    resumed = await agent.resume(session, {pending.approval_id: decision})
+    assert (resumed.stopped, resumed.output) == ("answered", "done")
+    assert ran == [7]
+
+
+async def test_a_denial_and_an_edit_are_understood():
+    for decision, effects in ((Deny("too expensive"), []), (Edit({"number": 8}), [8])):
+        ran.clear()
+        session = Session("s")
+        model = ScriptedModel(script())
+        agent = Agent(model, tools=[look, delete_order])
+        run = await agent.run("delete order 7", session=session)
+        await agent.resume(session, {run.pending[0].approval_id: decision})
+        assert ran == effects
+        last = model.requests[-1].messages[-1].results[0]
+        assert "too expensive" in last.error.message if last.error else "8" in last.remark
+
+
+async def test_without_a_decision_it_waits_again_and_nothing_is_lost():
+    session = Session("s")
+    agent = Agent(ScriptedModel(script()), tools=[look, delete_order])
+    first = await agent.run("delete order 7", session=session)
+    again = await agent.resume(session, {})
+    assert again.stopped == "approval"
+    assert again.pending[0].approval_id == first.pending[0].approval_id
+    assert ran == []
+
+
+async def test_a_new_message_lets_a_waiting_call_go():
+    session = Session("s")
+    agent = Agent(ScriptedModel([*script(), "fine"]), tools=[look, delete_order])
+    await agent.run("delete order 7", session=session)
+    run = await agent.run("never mind", session=session)
+    assert run.output == "done"
+    assert ran == []
+    with pytest.raises(SettingsError, match="nothing to resume"):
+        await agent.resume(session, {})
+
+
+async def test_a_person_may_be_asked_at_once():
+    async def ask(call, context):
+        return Approve() if call.call.arguments["number"] == 7 else Deny()
+
+    agent = Agent(ScriptedModel(script()), tools=[look, delete_order], policies=default_policies(ask=ask))
+    assert (await agent.run("delete order 7")).stopped == "answered"
+    assert ran == [7]
+
+
+async def test_forty_equal_calls_run_twice_and_the_run_ends():
+    times: list[str] = []
+
+    @tool
+    def search(query: str) -> str:
+        """Searches."""
+        times.append(query)
+        return "nothing"
+
+    def reply(request):
+        return "I give up" if request.tool_choice.mode == "none" else asks(("c", "search", '{"query": "x"}'))
+
+    run = await Agent(ScriptedModel(reply), tools=[search], limits=Limits(turns=40)).run("?")
+    assert len(times) <= 5
+    assert run.stopped == "loop"
+    assert run.output == "I give up"
+    assert len(run.calls) <= 10
+    assert_valid(run.messages)
+
+
+async def test_unknown_tools_again_and_again_end_the_run():
+    def reply(request):
+        return "sorry" if request.tool_choice.mode == "none" else asks(("c", "no_such_thing", "{}"))
+
+    run = await Agent(ScriptedModel(reply), tools=[look], limits=Limits(turns=40)).run("?")
+    assert run.stopped in ("loop", "repair_limit")
+    assert len(run.calls) <= 6
+
+
+async def test_polling_is_no_circle():
+    states = iter(["waiting"] * 12 + ["ready"])
+
+    @tool(poll=True)
+    def status() -> str:
+        """The job's status."""
+        return next(states)
+
+    def reply(request):
+        results = request.messages[-1].results
+        return "ready" if results and results[0].data == "ready" else asks(("c", "status", "{}"))
+
+    run = await Agent(ScriptedModel(reply), tools=[status]).run("?")
+    assert (run.stopped, run.output) == ("answered", "ready")
+
+
+async def test_a_large_result_is_shrunk_and_can_be_paged_through():
+    @tool
+    def report() -> str:
+        """A long report."""
+        return "\n".join(f"line {number}: {'x' * 80}" for number in range(4_000))
+
+    def reply(request):
+        tools = {made.name for made in request.tools}
+        last = request.messages[-1].results
+        if not last:
+            assert "read_result" not in tools
+            return asks(("c1", "report", "{}"))
+        if last[0].name == "report":
+            assert "read_result" in tools
+            assert len(str(last[0].data)) <= 16_000
+            handle = last[0].notes["handle"]
+            return [
+                RawCall(
+                    id="c2", name="read_result", arguments=json.dumps({"handle": handle, "start": 200_000})
+                )
+            ]
+        assert last[0].ok, last[0].error
+        return "read"
+
+    run = await Agent(ScriptedModel(reply), tools=[report]).run("?")
+    assert run.output == "read"
+    assert len(run.calls) == 2
+
+
+async def test_secrets_in_results_reach_neither_model_nor_history():
+    @tool
+    def environment() -> str:
+        """The environment."""
+        return "OPENAI_API_KEY=sk-proj-abcdefghijklmnopqrstuvwx1234 PATH=/bin"
+
+    model = ScriptedModel([asks(("c1", "environment", "{}")), "ok"])
+    run = await Agent(model, tools=[environment]).run("?")
+    assert "abcdefghijklmnopqrstuvwx" not in repr(run) + repr(model.requests)
+    assert "PATH=/bin" in run.results[0].data
+
+
+async def test_permissions_hide_and_refuse():
+    @tool(permission="orders:write", effect="writes")
+    def place_order(item: str) -> str:
+        """Places an order."""
+        return f"ordered {item}"
+
+    model = ScriptedModel([asks(("c1", "place_order", '{"item": "x"}')), "ok"] * 2)
+    agent = Agent(model, tools=[place_order, look])
+    refused = await agent.run("?")
+    assert refused.results[0].error is not None
+    assert refused.results[0].error.code == "not_permitted"
+    assert [made.name for made in model.requests[0].tools] == ["look"]
+    allowed = await agent.run("?", permissions=["orders:write"])
+    assert allowed.results[0].data == "ordered x"
+
+
+async def test_access_rules_stop_for_approval():
+    rules = [AccessRule(access="ask", effects=["reads"])]
+    agent = Agent(
+        ScriptedModel([asks(("c1", "look", '{"number": 1}')), "ok"]),
+        tools=[look],
+        policies=default_policies(access=rules),
+    )
+    run = await agent.run("?", session="s")
+    assert run.stopped == "approval"
+    assert (await agent.resume("s", {run.pending[0].call_id: Approve()})).output == "ok"
+
+
+async def test_a_tool_that_is_called_alone_goes_through_the_same_layers():
+    toolset = Toolset([delete_order])
+    result = await toolset.call("delete_order", {"number": 7})
+    assert result.error is not None
+    assert result.error.code == "approval_required"
+    assert ran == []
+
+
+async def test_a_hundred_parallel_calls_keep_their_order():
+    @tool
+    async def echo(n: int) -> int:
+        """Echo."""
+        await asyncio.sleep(0.001 * (n % 7))
+        return n
+
+    model = ScriptedModel([asks(*((f"c{n}", "echo", f'{{"n": {n}}}') for n in range(100))), "ok"])
+    run = await Agent(model, tools=[echo]).run("?", limits=Limits(calls=200))
+    assert [result.data for result in run.results] == list(range(100))
