@@ -12,7 +12,7 @@ from typing import Any, Literal
 from toolhand.protocols.reading.asked import Candidate, Fence, Scanned
 from toolhand.protocols.reading.lexicon import ANNOUNCED, AROUND, NAME_PLACEHOLDER, NEARBY, PLACEHOLDER
 from toolhand.protocols.reading.surroundings import WORDS, Setting
-from toolhand.tools.collection import ToolCollection
+from toolhand.tools.collection import ToolCollection, folded
 
 Verdict = Literal["call", "doubt", "mention"]
 
@@ -83,6 +83,7 @@ _LAST_SENTENCE = re.compile(r"[^.!?。！？\n]*[.!?。！？:：\s]*$")
 _ITEM_MARK = re.compile(r"\n[ \t]*(?:\d{1,2}|[A-Za-z]|[-*•])[.)、:：]?[ \t]*$")
 _SENTENCE = re.compile(r"[^\W\d_]+[^\S\n]+[^\W\d_]+|[\u4e00-\u9fff]{4}")
 _ANYTHING_ELSE = re.compile(r"\b(?:anything|something) else\b|还有(?:什么|其他|别的)", re.IGNORECASE)
+_ITEM = re.compile(r"^\s*(?:\(?\d{1,2}|[A-Ha-h])[.)、:：]\s*$")
 _DIRECTED = {"“": "”", "‘": "’", "「": "」", "『": "』", "《": "》"}
 
 
@@ -146,6 +147,8 @@ def _form(
         points += 3
     if is_bare and len(scanned.candidates) > 1 and setting.has_words_between:
         points += 2  # several, with words between them, are shown one after the other
+    if _is_repeated(scanned, index):
+        points += 2
     if not setting.behind[index]:
         return points - 1
     if setting.ending.rstrip("”\"')）").endswith(("?", "？", "吗", "吗。")) and not _ANYTHING_ELSE.search(
@@ -167,6 +170,21 @@ def _is_shown_between(setting: Setting, index: int) -> bool:
     if not (_SENTENCE.search(lead) and _SENTENCE.search(tail)):
         return False
     return not any(signal.words.search(lead if signal.where == "lead" else tail) for signal in NEARBY)
+
+
+def _is_repeated(scanned: Scanned, index: int) -> bool:
+    """Whether a neighbour asks for the very same: one call in two spellings is shown, not made."""
+    asked = scanned.candidates[index].asked
+    for other in scanned.candidates[max(0, index - 1) : index + 2]:
+        if (
+            other is not scanned.candidates[index]
+            and other.introduction == "bare"
+            and len(asked) == len(other.asked) == 1
+        ):
+            one, two = asked[0], other.asked[0]
+            if folded(one.name) == folded(two.name) and one.arguments == two.arguments:
+                return True
+    return False
 
 
 def _contents(candidate: Candidate, tools: ToolCollection) -> int:
@@ -207,6 +225,8 @@ def _line(text: str, candidate: Candidate) -> int:
     if behind and WORDS.search(behind) and behind[0] not in "{[<（(":
         goes_on = behind[0] in ",，、;；.。）)" or behind[0].islower()
         points += 3 if is_bare or (goes_on and before.strip()) else 1
+    if _ITEM.match(before):
+        points += 2  # one of a list of things to look at
     if not before.strip():
         return points + (1 if len(before) >= 4 and is_bare else 0)
     if before.rstrip()[-1] in "=(+,'`\"" and candidate.introduction != "marked":

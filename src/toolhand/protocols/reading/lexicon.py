@@ -95,8 +95,8 @@ SIGNALS: tuple[Signal, ...] = (
     _signal(
         "comparison",
         2,
-        r"\b(?:compar\w+|versus|vs\.?|not valid|invalid|is valid|wrong|incorrect|mistake|legal|difference|correct (?:form|answer|spelling|one|call)|verdict|pass(?:es|ed)|fail(?:s|ed)|grade\w*|score)\b",
-        r"错误|不合法|合法|区别|不同|对比|比较|对照|正确(?:的)?(?:是|答案|写法)|误写|缺少|改名|评分|得分|测评|评测|选项",
+        r"\b(?:compar\w+|versus|vs\.?|not valid|invalid|is valid|wrong|incorrect|mistake|legal|difference|correct (?:form|answer|spelling|one|call)|same (?:effect|result|meaning|thing)|equivalent|two (?:ways|forms|spellings)|three (?:ways|forms)|both forms|either form|verdict|pass(?:es|ed)|fail(?:s|ed)|grade\w*|score)\b",
+        r"(?:效果|含义|意思|作用|结果)(?:相同|一样|一致)|等价|两种(?:写法|形式|方式|格式)|错误|不合法|合法|区别|不同|对比|比较|对照|正确(?:的)?(?:是|答案|写法)|误写|缺少|改名|评分|得分|测评|评测|选项",
     ),
     _signal(
         "permission",
