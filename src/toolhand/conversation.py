@@ -133,7 +133,7 @@ class Conversation:
             roles=asked.roles,
             emit=asked.on_event or _ignore,
         )
-        self.context = listening(self._base, setup.sinks)
+        self.context = listening(self._base, setup.sinks) if setup.sinks else self._base
         self.words = WORDS[self.context.language]
 
     async def drive(self) -> Run:
@@ -218,7 +218,7 @@ class Conversation:
             if answered:
                 self.session.append(Message(role="tool", parts=tuple(answered)))
             self.progress.note(calls, results)
-        if not any(self._polls(call) for call in calls):
+        if self.progress.turns > 1 and not any(self._polls(call) for call in calls):
             self.progress.is_looping = self.loops.turn(
                 [(call.name, call.arguments) for call in calls], results
             )
@@ -237,7 +237,9 @@ class Conversation:
     async def _ask(self, choice: ToolChoice) -> Reply:
         """Asks the model once; its reply is in the history afterwards."""
         turn = self.progress.turns = self.progress.turns + 1
-        self.context = listening(replace(self._base, turn=turn), self.setup.sinks)
+        self.context = replace(self._base, turn=turn)
+        if self.setup.sinks:
+            self.context = listening(self.context, self.setup.sinks)
         if has_results(self.context) and self.tools is self.setup.tools:
             self.tools = self.tools.extended(read_result_tool())
         protocol = self.setup.protocol

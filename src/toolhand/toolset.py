@@ -13,7 +13,7 @@ from toolhand.core.messages import ToolCall, ToolResult
 from toolhand.core.tools import Tool
 from toolhand.execution.dispatch import Dispatcher
 from toolhand.execution.running import run_blocking
-from toolhand.policies import Policy, offered
+from toolhand.policies import Offering, Policy, offering
 from toolhand.tools.collect import each_tool
 from toolhand.tools.collection import ToolCollection
 from toolhand.tools.export import schema
@@ -67,8 +67,12 @@ class Toolset(ToolCollection):
 
     def offered(self, context: RunContext) -> Self:
         """The tools that may be shown to a model now: without those that the user may not call or that are out of order."""
-        hidden = [tool.name for tool in self if not offered(self.dispatch.policies, tool, context)]
+        hidden = [tool.name for policy, tool in self._hideable if not policy.offers(tool, context)]
         return self.filter(lambda tool: tool.name not in hidden) if hidden else self
+
+    @cached_property
+    def _hideable(self) -> list[tuple[Offering, Tool]]:
+        return [(policy, tool) for tool in self for policy in offering(self.dispatch.policies, tool)]
 
     def extended(self, *tools: Tool) -> Self:
         """These tools and some more behind the same layers, which keep what they have counted."""

@@ -73,8 +73,10 @@ async def _outcome(call: BoundCall, context: RunContext) -> Value | ToolError | 
     tool = call.tool
     if tool.function is None:
         return _error("declared", ErrorCode.EXECUTION, tool, context)
-    arguments: Mapping[str, Any] = fill_defaults(call.call.arguments, tool.parameters)
-    if tool.validate is not None:
+    arguments: Mapping[str, Any]
+    if tool.validate is None:
+        arguments = fill_defaults(call.call.arguments, tool.parameters)
+    else:
         try:
             # The function has its own defaults, and real ones: only what was sent is validated.
             arguments = tool.validate(call.call.arguments)

@@ -50,9 +50,16 @@ class Offering(Protocol):
         ...
 
 
+def offering(policies: Sequence[Policy], tool: Tool) -> tuple[Offering, ...]:
+    """The policies that may find that the tool need not be shown to the model."""
+    return tuple(
+        p for p in policies if isinstance(p, Offering) and (not isinstance(p, Selective) or p.applies(tool))
+    )
+
+
 def offered(policies: Sequence[Policy], tool: Tool, context: RunContext) -> bool:
     """Whether every policy finds that the tool may be shown to the model now."""
-    return all(policy.offers(tool, context) for policy in policies if isinstance(policy, Offering))
+    return all(policy.offers(tool, context) for policy in offering(policies, tool))
 
 
 def chain(policies: Sequence[Policy], invoke: Proceed) -> Proceed:

@@ -51,7 +51,15 @@ class CircuitBreaker:
     async def __call__(self, call: BoundCall, context: RunContext, proceed: Proceed) -> ToolResult:
         """Proceeds unless the circuit is open."""
         rules = call.tool.rules
-        name, breaker = circuit_name(call.tool), rules.breaker or self._breaker
+        name, breaker = rules.upstream or call.tool.name, rules.breaker or self._breaker
+        if self._state.is_calm(
+            name
+        ):  # nothing is known against the tool: only a failure has to be written down
+            result = await proceed(call, context)
+            if not result.ok and (health := _health(result)) == "ill":
+                circuit = await self._state.settle(name, breaker, ADMITTED, health)
+                _report(name, circuit, context, is_changed=True)
+            return result
         probe_seconds = PROBE_SECONDS if rules.timeout is None else rules.timeout * (rules.retries + 1) + 1
         admission = await self._state.admit(name, breaker, probe_seconds)
         if not admission.is_admitted:
@@ -74,7 +82,8 @@ class CircuitBreaker:
 
     def offers(self, tool: Tool, context: RunContext) -> bool:  # noqa: ARG002 - the protocol's
         """Whether calls may reach the tool; an open circuit's tool need not be shown to the model."""
-        return self._state.circuit(circuit_name(tool)).state != "open"
+        name = tool.rules.upstream or tool.name
+        return self._state.is_calm(name) or self._state.circuit(name).state != "open"
 
 
 def circuit_name(tool: Tool) -> str:

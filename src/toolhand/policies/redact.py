@@ -19,6 +19,8 @@ from toolhand.policies.redaction.names import folded
 from toolhand.policies.redaction.patterns import DEFAULT, Pattern, but
 from toolhand.policies.redaction.walk import redacted, redacted_text
 
+_SMALLEST_NUMBER = 1_000_000_000
+
 _SHORTEST_ECHO = 4
 """A shorter argument would be found by chance in words that have nothing to do with it."""
 
@@ -38,6 +40,8 @@ class Redact:
     async def __call__(self, call: BoundCall, context: RunContext, proceed: Proceed) -> ToolResult:
         """The call's result with `rules.sensitive` names, secrets and personal numbers masked."""
         result = await proceed(call, context)
+        if not result.remark and isinstance(result.outcome, Value) and _tells_nothing(result.outcome.data):
+            return result
         rules = call.tool.rules
         patterns = self._patterns(rules)
         echoes = tuple(_texts(call.call.arguments, rules.sensitive)) if rules.sensitive else ()
@@ -81,6 +85,15 @@ class Redact:
 
 
 redact = Redact()
+
+
+def _tells_nothing(data: Any) -> bool:
+    """Whether a value is too little to hold a secret or a personal number."""
+    return (
+        data is None
+        or isinstance(data, bool | float)
+        or (isinstance(data, int) and abs(data) < _SMALLEST_NUMBER)
+    )
 
 
 def _error(

@@ -48,6 +48,8 @@ class Shrink:
         if result.remark:
             most = max(0, most - len(result.remark) - 4)
         outcome = result.outcome
+        if isinstance(outcome, Value) and not isinstance(outcome.data, str | list | dict):
+            return result  # a number is never too large
         if isinstance(outcome, ToolError):
             small = _small_error(outcome, most, context.language)
             return result if small is outcome else replace(result, outcome=small)

@@ -14,7 +14,7 @@ from toolhand.core.language import Language
 from toolhand.core.messages import Message, ModelRequest
 from toolhand.core.tools import ToolChoice
 from toolhand.protocols import Reader
-from toolhand.protocols.parse import reader as text_reader
+from toolhand.protocols.reading.stream import TextReader
 from toolhand.tools.collection import ToolCollection
 
 
@@ -33,7 +33,7 @@ class Native:
 
     def reader(self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings) -> Reader:
         """Reads structured calls, and text in which a call was left."""
-        return text_reader(tools, protocol="auto", new_id=new_id, settings=settings)
+        return TextReader(tools, new_id, settings)
 
 
 PROTOCOL = Native()

@@ -14,7 +14,6 @@ from toolhand.core.language import Language
 from toolhand.core.messages import Message, ModelRequest, ToolCall, ToolResult
 from toolhand.core.tools import ToolChoice
 from toolhand.protocols import Reader
-from toolhand.protocols.parse import reader as text_reader
 from toolhand.protocols.prompting import (
     Writing,
     choice_sentence,
@@ -26,6 +25,7 @@ from toolhand.protocols.prompting import (
     tool_lines,
     written_arguments,
 )
+from toolhand.protocols.reading.stream import TextReader
 from toolhand.tools.collection import ToolCollection
 
 _RULES = {
@@ -120,7 +120,7 @@ class ReAct:
 
     def reader(self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings) -> Reader:
         """Reads labelled lines in both languages; what follows an invented Observation is dropped."""
-        return text_reader(tools, protocol="react", new_id=new_id, settings=settings)
+        return TextReader(tools, new_id, settings)
 
 
 PROTOCOL = ReAct()

@@ -13,7 +13,6 @@ from toolhand.core.language import Language
 from toolhand.core.messages import Message, ModelRequest, ToolCall, ToolResult
 from toolhand.core.tools import Tool, ToolChoice
 from toolhand.protocols import Reader
-from toolhand.protocols.parse import reader as text_reader
 from toolhand.protocols.prompting import (
     Writing,
     choice_sentence,
@@ -23,6 +22,7 @@ from toolhand.protocols.prompting import (
     framed_text,
     rendered,
 )
+from toolhand.protocols.reading.stream import TextReader
 from toolhand.tools.collection import ToolCollection
 
 _RULES = {
@@ -120,7 +120,7 @@ class Template:
 
     def reader(self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings) -> Reader:
         """Reads blocks, and whatever else the model falls into."""
-        return text_reader(tools, protocol="template", new_id=new_id, settings=settings)
+        return TextReader(tools, new_id, settings)
 
 
 PROTOCOL = Template()

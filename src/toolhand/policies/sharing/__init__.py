@@ -107,6 +107,10 @@ class SharedState(Protocol):
         """Tells a circuit how an admitted call ended; gives its state afterwards."""
         ...
 
+    def is_calm(self, name: str) -> bool:
+        """Whether it is sure, without asking anybody, that nothing is known against a circuit."""
+        ...
+
     def circuit(self, name: str) -> Circuit:
         """What this process knows of a circuit, without asking anybody."""
         ...

@@ -28,6 +28,10 @@ class Circuits:
         self._now = now
         self._lines: dict[str, _Line] = {}
 
+    def is_calm(self, name: str) -> bool:
+        """Whether nothing is known against a circuit."""
+        return name not in self._lines
+
     def admit(self, name: str, probe_seconds: float) -> Admission:
         """Whether a call may go on; see `SharedState.admit`."""
         line = self._lines.get(name)

@@ -64,6 +64,10 @@ class MemoryState:
         with self._lock:
             return self._circuits.settle(name, breaker, admission, health)
 
+    def is_calm(self, name: str) -> bool:
+        """Whether nothing is known against a circuit."""
+        return self._circuits.is_calm(name)
+
     def circuit(self, name: str) -> Circuit:
         """A circuit's state."""
         with self._lock:
