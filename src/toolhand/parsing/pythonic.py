@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolhand.core.messages import Fix
-from toolhand.parsing.loose import Reading
+from toolhand.parsing.descent import Reading
 
 _KEYWORD = re.compile(r"\s*([^\W\d][\w\-]*)\s*(=(?!=)|[:：＝])\s*(?!/)")
 _SPREAD = re.compile(r"\s*\*\*\s*(?=\{)")

@@ -12,7 +12,7 @@ from toolhand.parsing.pythonic import PythonCall
 from toolhand.parsing.simple_yaml import YamlError, read_yaml
 from toolhand.protocols.reading.asked import STOPS, Asked, State
 from toolhand.protocols.reading.elements import closing_tag, read_pairs, read_parameters
-from toolhand.protocols.reading.envelopes import syntax_problem
+from toolhand.protocols.reading.failures import syntax_problem
 from toolhand.protocols.reading.markers import Marker, marker_at
 from toolhand.protocols.reading.scan import Scan
 from toolhand.tools.collection import folded
@@ -87,7 +87,7 @@ def _step(scan: Scan, pos: int, body: Body) -> int:
     """Reads the next thing; gives the position after it, or `pos` when it does not belong here."""
     text = scan.text
     char = text[pos]
-    if char == "<" or char == "[":
+    if char in ("<", "["):
         found = marker_at(text, pos)
         if found:
             return _marked(scan, pos, found[0], found[1], body)
@@ -216,14 +216,14 @@ def _value(scan: Scan, pos: int, body: Body) -> int:
     try:
         loose = scan.read_value(pos)
     except LooseError as problem:
-        name = name_before(text, pos, problem.position)
+        name = name_before(text, pos)
         if name:
             body.is_readable = True
             body.asked.append(Asked(name, {}, problem=syntax_problem(problem, text[pos:], pos)))
         return max(problem.position, pos + 1)
     found = scan.envelopes.calls(loose)
     if found is None:
-        if not loose.is_complete and (name := name_before(text, pos, len(text))):
+        if not loose.is_complete and (name := name_before(text, pos)):
             body.is_readable = True
             body.asked.append(Asked(name, {}, loose.fixes, "cut"))
         return loose.end
@@ -239,7 +239,7 @@ _NAME_IN_JSON = re.compile(
 )
 
 
-def name_before(text: str, start: int, end: int) -> str:
+def name_before(text: str, start: int) -> str:
     """The tool's name in a JSON text that cannot be read, or ""."""
     match = _NAME_IN_JSON.search(text, start, min(len(text), start + 320))
     return match[1] if match else ""

@@ -120,7 +120,7 @@ def read_parameters(
         if child and tool is not None and (not found or found[0].kind == "element"):
             name = _property(tool, child[1])
             if name or not arguments:
-                pos = _child(ahead, child, name or child[1], arguments, asked, tool)
+                pos = _child(ahead, child, name or child[1], arguments, asked, tool=tool)
                 if asked.state == "cut":
                     return asked, pos
                 continue
@@ -306,7 +306,7 @@ def read_pairs(text: str, pos: int, asked: Asked) -> tuple[Asked, int]:
 
 
 def _child(
-    ahead: Finder, child: re.Match[str], name: str, arguments: dict[str, Any], asked: Asked, tool: Tool
+    ahead: Finder, child: re.Match[str], name: str, arguments: dict[str, Any], asked: Asked, *, tool: Tool
 ) -> int:
     """Reads `<name>value</name>`; gives the position after it."""
     text = ahead.text

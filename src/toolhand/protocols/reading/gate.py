@@ -21,12 +21,12 @@ State = Literal["text", "thinking", "fence", "closed"]
 Step = tuple[Literal["pass", "wait", "hold", "think", "drop"], int]
 
 _INTERESTING = re.compile(r"[\n◁<\[［{｛【]")
-_TAG_BEGUN = re.compile(
+TAG_BEGUN = re.compile(
     r"<[|｜]?/?[\w:.\-▁]{0,40}(?:[|｜][\w▁ ]{0,40}[|｜]?|=[^\s<>]{0,60}|\s+[A-Za-z_\-]*(?:=[^<>\n]{0,80})?)?/?$"
 )
 _LIST_BEGUN = re.compile(r"[\[［]\s*(?:[^\W\d][\w.\-]{0,60}\s*)?$")
 _LIST = re.compile(r"[\[［]\s*(?:[{｛]|[^\W\d][\w.\-]{0,60}\s*[(（])")
-_BRACKET_BEGUN = re.compile(r"\[/?[A-Z_ ]{0,30}$")
+BRACKET_BEGUN = re.compile(r"\[/?[A-Z_ ]{0,30}$")
 _TEMPLATE = re.compile(
     r"[\[［【]\s*(?:TOOL_?CALL|TOOL|CALL|FUNCTION|ACTION|工具调用|调用工具|工具|调用)\s*[:：=]", re.IGNORECASE
 )
@@ -45,9 +45,11 @@ _HEAD = 24
 
 _LIKE_REASONING = re.compile(
     r"\s*(?:(?:okay|ok|alright|hmm+|well|so|right|wait|first|now)\b[,.]?\s*)*"
-    r"(?:the user|user (?:wants|asks|is)|we (?:need|have|should|are)|I(?:'m| am)?\s+(?:need|should|think|thinking|have|must|could|might|wonder)\b"
+    r"(?:the user|user (?:wants|asks|is)|we (?:need|have|should|are)|I(?:'m| am)?\s+(?:need|should|think"
+    r"|thinking|have|must|could|might|wonder)\b"
     r"|need to|let me think|let's think|thinking|hmm+|maybe|perhaps|they (?:want|ask)"
-    r"|(?:好的?[，,]\s*|嗯+[，,]?\s*|首先[，,]?\s*|那么?[，,]?\s*)*(?:用户|先想|我(?:需要|应该|得|先|想)|让我想|思考|需要|可能|或许|也许|要不要|嗯|他想|她想|对方))",
+    r"|(?:好的?[，,]\s*|嗯+[，,]?\s*|首先[，,]?\s*|那么?[，,]?\s*)*(?:用户|先想|我(?:需要|应该|得|先|想)|让我想|思考|需要|可能|或许|也许|要不要|嗯|他想"
+    r"|她想|对方))",
     re.IGNORECASE,
 )
 
@@ -223,7 +225,7 @@ class Gate:
                 return "hold", pos
             if char == "[" and BRACKET.match(text, pos):
                 return self._marked(text, pos)
-            if _LIST_BEGUN.match(text, pos) or _BRACKET_BEGUN.match(text, pos):
+            if _LIST_BEGUN.match(text, pos) or BRACKET_BEGUN.match(text, pos):
                 return "wait", pos
         return ("wait", pos) if _TEMPLATE_BEGUN.match(text, pos) else ("pass", pos + 1)
 
@@ -231,7 +233,7 @@ class Gate:
         following = text[pos + 1 : pos + 2]
         if following and not (following in "|｜/_" or following.isalpha()):
             return "pass", pos + 1
-        if text.startswith("\n", pos + 1) or _TAG_BEGUN.match(text, pos):
+        if text.startswith("\n", pos + 1) or TAG_BEGUN.match(text, pos):
             return "wait", pos
         return self._marked(text, pos)
 
@@ -267,8 +269,8 @@ class Gate:
             if tag is None:
                 if (
                     (text[pos] == "◁" and len(text) - pos < 24)
-                    or _TAG_BEGUN.match(text, pos)
-                    or _BRACKET_BEGUN.match(text, pos)
+                    or TAG_BEGUN.match(text, pos)
+                    or BRACKET_BEGUN.match(text, pos)
                 ):
                     return False
                 self._checked = pos + 1

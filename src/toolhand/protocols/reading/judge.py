@@ -97,8 +97,8 @@ def judge(
     lexical = sum(signal.weight for signal in AROUND if signal.words.search(around))
     nearby: dict[tuple[int, int], int] = {}
     verdicts: list[Verdict] = []
-    for index, candidate in enumerate(scanned.candidates):
-        points = _form(text, scanned, setting, index, tools, sole)
+    for index in range(len(scanned.candidates)):
+        points = _form(text, scanned, setting, index, tools=tools, sole=sole)
         if points < _ALWAYS:
             place = (setting.lead[index], setting.tail[index])
             if place not in nearby:
@@ -131,7 +131,7 @@ def _lead(setting: Setting, index: int) -> str:
 
 
 def _form(
-    text: str, scanned: Scanned, setting: Setting, index: int, tools: ToolCollection, sole: set[int]
+    text: str, scanned: Scanned, setting: Setting, index: int, *, tools: ToolCollection, sole: set[int]
 ) -> int:
     """What the form says."""
     candidate = scanned.candidates[index]

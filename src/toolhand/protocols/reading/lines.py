@@ -13,7 +13,8 @@ Verdict = Literal["wait", "hold", "fence", "plain"]
 _FENCE = re.compile(r"[ \t>]*(?:`{3,}|~{3,})")
 _FENCE_BEGUN = re.compile(r"[ \t>]*(?:`{1,2}|~{1,2})?$")
 _HEAD = re.compile(
-    r"[ \t>]*(?:(?:\d{1,2}[.)、：:]|[-*•]|步骤[ \t]*\d+[:：.]?|step[ \t]*\d+[:：.]?)[ \t]*)?[*_`#]*[ \t]*[【\[✿$]?[ \t]*(?P<word>[\w.\-]*)(?P<rest>[^\n]*)",
+    r"[ \t>]*(?:(?:\d{1,2}[.)、：:]|[-*•]|步骤[ \t]*\d+[:：.]?|step[ \t]*\d+[:：.]?)[ \t]*)?[*_`#]*[ \t]*[【\[✿$]?["
+    r" \t]*(?P<word>[\w.\-]*)(?P<rest>[^\n]*)",
     re.IGNORECASE,
 )
 _OPENED_BY = re.compile(r"[ \t>]*(?:>>>|>{1,2}$|<)")

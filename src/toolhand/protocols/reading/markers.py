@@ -151,7 +151,7 @@ class Marker:
 
 
 @lru_cache(maxsize=4096)
-def classify(inner: str, is_token: bool, is_self_closing: bool = False) -> Marker:
+def classify(inner: str, is_token: bool) -> Marker:
     """What the inside of a tag (`<inner>`) or token (`<|inner|>`) makes it."""
     if _has_bars(inner):
         inner, is_token = _NAMESPACE.sub(r"\1ns:", inner), False
@@ -246,4 +246,4 @@ def marker_at(text: str, position: int) -> tuple[Marker, int] | None:
     ):
         return None  # only a named function or parameter may lack its closing bracket
     is_end = is_bar and not match["lead"] and not inner.startswith("/")
-    return classify("/" + inner if is_end else inner, is_bar, text.startswith("/>", end - 2)), end
+    return classify("/" + inner if is_end else inner, is_bar), end

@@ -13,7 +13,8 @@ from toolhand.core import plugins
 from toolhand.parsing.loose import Loose, LooseError, read_value
 from toolhand.parsing.pythonic import PythonCall, read_arguments
 from toolhand.protocols.reading.asked import STOPS, Candidate, Fence, Scanned
-from toolhand.protocols.reading.envelopes import Envelopes, syntax_problem
+from toolhand.protocols.reading.envelopes import Envelopes
+from toolhand.protocols.reading.failures import syntax_problem
 from toolhand.protocols.reading.family import Family
 from toolhand.protocols.reading.markers import TAG, Marker, marker_at
 from toolhand.tools.collection import ToolCollection
@@ -212,7 +213,7 @@ class Scan:
 
     def _at(self, start: int, char: str, table: dict[str, tuple[Family, ...]]) -> int:
         text = self.text
-        if char == "<" or char == "[" or char == "◁":
+        if char in ("<", "[", "◁"):
             found = marker_at(text, start)
             if found is None and char == "<":
                 return start + 1

@@ -13,7 +13,7 @@ from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.messages import FinishReason, Reply, ToolCall
 from toolhand.parsing.costs import fix
 from toolhand.protocols.reading.asked import Asked, Candidate, Scanned
-from toolhand.protocols.reading.gate import Gate
+from toolhand.protocols.reading.gate import BRACKET_BEGUN, TAG_BEGUN, Gate
 from toolhand.protocols.reading.judge import judge
 from toolhand.protocols.reading.program import Plan, Step
 from toolhand.protocols.reading.scan import Scan
@@ -30,9 +30,8 @@ from toolhand.protocols.reading.surroundings import (
 from toolhand.tools.collection import ToolCollection
 
 _VARIABLE = re.compile(r"\$[^\W\d]\w*(?:\.\w+|\[[^\]]*\])*$")
-_FRAGMENT = re.compile(
-    r"(?:<[|｜]?/?(?:[\w\-]*:)?(?:tool|func|invo|tool[_▁]?call\w*|function\w*|call|action|think)[\w▁ =\"'\-]{0,40}[|｜]?|\[TOOL\w*[:：]?[^\]\n]{0,40})$",
-    re.IGNORECASE,
+_FRAGMENT_WORD = re.compile(
+    r"(?:<[|｜]?/?(?:\w*:)?|\[/?)(?:\w*(?:tool|func)|invo|call|action|think)", re.IGNORECASE
 )
 _TAIL_FENCE = re.compile(r"\n?[ \t]*`{1,2}[ \t]*$")
 
@@ -244,10 +243,13 @@ class Settler:
     # ------------------------------------------------------------------ what is left
     def _without_fragment(self, said: str, settled: Settled, finish_reason: FinishReason) -> str:
         """The text without a marker that was begun at its end and not finished."""
-        fragment = _FRAGMENT.search(said, max(0, len(said) - 80))
-        if fragment is None or said[: fragment.start()].endswith(("`", '"', "'", "“")):
+        begin = max(said.rfind("<"), said.rfind("["))
+        if begin < max(0, len(said) - 120) or begin < 0 or not _FRAGMENT_WORD.match(said, begin):
             return said
-        if not settled.calls and "think" not in fragment[0]:
+        is_begun = TAG_BEGUN.match(said, begin) or BRACKET_BEGUN.match(said, begin)
+        if not is_begun or said[:begin].endswith(("`", '"', "'", "“")):
+            return said
+        if not settled.calls and "think" not in said[begin:].lower():
             settled.problems.append(
                 ToolError(
                     code=ErrorCode.TRUNCATED if finish_reason == "length" else ErrorCode.UNPARSEABLE,
@@ -256,7 +258,7 @@ class Settler:
                     hint="Write the whole call again.",
                 )
             )
-        return said[: fragment.start()].rstrip()
+        return said[:begin].rstrip()
 
     def _look_into(self, thinking: str, settled: Settled) -> None:
         """A call that stands only in the reasoning does not run, and the model is told so."""

@@ -10,7 +10,7 @@ from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.messages import FinishReason, Fix, RawCall, ToolCall
 from toolhand.parsing.costs import fix
 from toolhand.parsing.loose import Loose, LooseError, read_value
-from toolhand.protocols.reading.envelopes import syntax_problem
+from toolhand.protocols.reading.failures import syntax_problem
 from toolhand.protocols.reading.settle import Settled, Settler
 
 _NOTHING = frozenset(("", "null", "None", "{}", "undefined"))

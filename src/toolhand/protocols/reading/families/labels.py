@@ -15,7 +15,8 @@ from toolhand.parsing.pythonic import read_arguments
 from toolhand.parsing.simple_yaml import YamlError, read_yaml
 from toolhand.protocols.reading.asked import Asked, Candidate
 from toolhand.protocols.reading.body import call_of
-from toolhand.protocols.reading.envelopes import ANSWERING, NO_TOOL, syntax_problem
+from toolhand.protocols.reading.envelope_keys import ANSWERING, NO_TOOL
+from toolhand.protocols.reading.failures import syntax_problem
 from toolhand.protocols.reading.family import Family
 from toolhand.protocols.reading.scan import Scan
 from toolhand.tools.collection import folded

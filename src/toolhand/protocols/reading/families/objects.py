@@ -43,7 +43,7 @@ def _with_stray_brackets(text: str, loose: Loose) -> int:
 
 
 def _data(scan: Scan, start: int, loose: Loose) -> Candidate | None:
-    name = name_before(scan.text, start, loose.end) if not loose.is_complete else ""
+    name = name_before(scan.text, start) if not loose.is_complete else ""
     if name and (scan.tools.lookup(name) is not None or loose.is_cut):
         return Candidate(start, loose.end, "bare", [Asked(name, {}, loose.fixes, "cut")])
     return Candidate(start, loose.end, "bare") if loose.is_complete else None
@@ -53,7 +53,7 @@ def _unreadable(scan: Scan, start: int) -> Candidate | None:
     """An object that is no JSON, though it names a tool and has arguments."""
     if scan.failed is None or scan.failed_at != start:
         return None
-    name = name_before(scan.text, start, start)
+    name = name_before(scan.text, start)
     if not name or scan.tools.lookup(name) is None or not scan.failed.path:
         return None
     end = scan.text.find("\n", scan.failed.position)

@@ -1,5 +1,6 @@
-"""A line that names the recipient, its arguments behind it: `>>>name` of Functionary, `call:name{…}` of Gemma,
-`to=functions.name` of a harmony header that lost its tokens.
+"""A line that names the recipient, its arguments behind it.
+
+`>>>name` of Functionary, `call:name{…}` of Gemma, `to=functions.name` of a harmony header that lost its tokens.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from toolhand.protocols.reading.family import Family
 from toolhand.protocols.reading.scan import Scan
 
 _OPEN = re.compile(
-    r"(?:>>>|(?:<\|[\w ]+\|>)?(?:assistant|commentary|analysis|code|json| )*\bto=(?:functions\.)|functions\.(?=\w+:\d+\s*\{)|call:)"
+    r"(?:>>>|(?:<\|[\w ]+\|>)?(?:assistant|commentary|analysis|code|json| )*\bto=(?:functions\.)"
+    r"|functions\.(?=\w+:\d+\s*\{)|call:)"
     r"[ \t]*(?P<name>[^\W\d][\w.\-]*)(?::\d+)?"
     r"(?:[ \t]*(?:<\|[\w]+\|>|code|json|commentary)){0,4}[ \t]*\n?(?=[ \t]*[{｛])"
 )

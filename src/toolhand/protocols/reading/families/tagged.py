@@ -1,4 +1,6 @@
-"""Calls behind a tag or a special token, of whatever vendor: Hermes and Qwen, Mistral, Llama, DeepSeek and DSML, GLM, Kimi,
+"""Calls behind a tag or a special token, of whatever vendor.
+
+Hermes and Qwen, Mistral, Llama, DeepSeek and DSML, GLM, Kimi,
 Granite, InternLM, MiniMax, Step, Seed, Cohere, Jamba, Gemma, LFM, function-calls XML, and what models make up.
 """
 

@@ -36,7 +36,7 @@ def read(scan: Scan, match: re.Match[str]) -> Candidate | None:
         pos = again.end()
     asked = Asked(name, {})
     begin = _BLANK.match(text, pos).end()  # type: ignore[union-attr]
-    end = _json(scan, begin, asked, tool) if text[begin : begin + 1] in ("{", "｛") else -1
+    end = _json(scan, begin, asked) if text[begin : begin + 1] in ("{", "｛") else -1
     if end < 0:
         end = _lines(text, pos, asked, tool)
     closes = 0
@@ -50,7 +50,7 @@ def read(scan: Scan, match: re.Match[str]) -> Candidate | None:
     return Candidate(match.start(), end, "marked", [asked])
 
 
-def _json(scan: Scan, begin: int, asked: Asked, tool: Tool | None) -> int:
+def _json(scan: Scan, begin: int, asked: Asked) -> int:
     try:
         loose = read_value(scan.text, begin, stops=_CLOSE)
     except LooseError:
@@ -105,11 +105,11 @@ def _lines(text: str, pos: int, asked: Asked, tool: Tool | None) -> int:
             break
         pos = stop + 1
     for name, raw in arguments.items():
-        arguments[name] = _typed(raw.strip(), name, asked, tool)
+        arguments[name] = _typed(raw.strip(), name, tool)
     return pos
 
 
-def _typed(raw: str, key: str, asked: Asked, tool: Tool | None) -> Any:
+def _typed(raw: str, key: str, tool: Tool | None) -> Any:
     """A value without its quotes; a comma list where the tool wants a list."""
     schema: Any = (
         next((item for name, item in tool.properties.items() if folded(name) == folded(key)), {})
