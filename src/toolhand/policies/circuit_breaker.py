@@ -10,7 +10,7 @@ from toolhand.core.events import CircuitChanged
 from toolhand.core.messages import BoundCall, ToolResult
 from toolhand.core.tools import Breaker, Tool
 from toolhand.policies import Proceed
-from toolhand.policies.sharing import WELL, Circuit, Health, SharedState
+from toolhand.policies.sharing import ADMITTED, WELL, Circuit, Health, SharedState
 from toolhand.policies.sharing.memory import MemoryState
 
 _ILL: Final = frozenset({
