@@ -18,11 +18,13 @@ class RunStarted:
         text: what the user said.
         model: the model's name.
         agent: the agent's name, where it has one.
+        tools: the tools that it may call.
     """
 
     text: str = ""
     model: str = ""
     agent: str = ""
+    tools: tuple[Tool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -185,6 +185,7 @@ class _Asked:
 
     text: str = ""
     reply: ModelReplied | None = None
+    excerpts: Excerpts = PLAIN
 
 
 class AuditLog:
@@ -216,8 +217,9 @@ class AuditLog:
                 self.store.append(self._record(event, context))
             case ModelReplied():
                 self._asked(context).reply = event
-            case RunStarted(text=text):
-                self._asked(context).text = text
+            case RunStarted(text=text, tools=tools):
+                asked = self._asked(context)
+                asked.text, asked.excerpts = text, Excerpts.of_all(tools)
             case FallbackTaken(call=call, fallback=fallback):
                 _kept(self._fallbacks, (context.trace_id, call.id), fallback)
             case RunFinished() | RunFailed():
@@ -267,7 +269,8 @@ class AuditLog:
     def _record(self, event: CallFinished | CallCancelled, context: RunContext) -> AuditRecord:
         call, tool = event.call, event.tool
         asked = self._runs.get(context.trace_id) or _Asked()
-        excerpts = Excerpts.of(tool, call.arguments)
+        excerpts = Excerpts.of(tool, call.arguments) if tool else asked.excerpts
+        around = asked.excerpts.joined(excerpts)  # a reply may hold calls of other tools, too
         result = event.result if isinstance(event, CallFinished) else None
         notes = {} if result is None else result.notes
         error = None if result is None else result.error
@@ -282,9 +285,9 @@ class AuditLog:
             call_id=call.id,
             tool=call.name if tool is not None else PLAIN.text(call.name, _MOST_NAME),
             effect="" if tool is None else tool.rules.effect,
-            asked=excerpts.text(asked.text, _MOST_TEXT),
-            raw="" if asked.reply is None else excerpts.text(asked.reply.raw, _MOST_RAW),
-            sent=_sent(asked.reply, call.id, excerpts),
+            asked=around.text(asked.text, _MOST_TEXT),
+            raw="" if asked.reply is None else around.text(asked.reply.raw, _MOST_RAW),
+            sent=_sent(asked.reply, call.id, around),
             arguments=excerpts.value(dict(call.arguments), _MOST_RAW),
             edited=None if edited is None else excerpts.value(edited, _MOST_RAW),
             fixes=tuple(_fix(fix, excerpts) for fix in call.fixes),

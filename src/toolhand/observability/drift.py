@@ -42,12 +42,15 @@ _FAMILIES: Final = (
     ("tool_call_element", re.compile(r"<[|/]?\s*(?:tool|action)\w*\s*[|>]", re.IGNORECASE)),
     (
         "labels",
-        re.compile(r"^[\W_]*(?:action|tool|行动|动作|工具|✿FUNCTION✿)[\w ]{0,12}[*_`]*\s*[:：]", re.I | re.M),
+        re.compile(
+            r"^[^\w\n]{0,20}(?:action|tool|行动|动作|工具|function✿)[\w ]{0,12}[*_`]{0,3}\s?[:：]",
+            re.IGNORECASE | re.MULTILINE,
+        ),
     ),
-    ("fenced", re.compile(r"^\s*(?:```|~~~)", re.MULTILINE)),
-    ("json", re.compile(r"[{\[]\s*[\"'“]")),
-    ("program", re.compile(r"^\s*(?:\w+\s*=\s*)?[A-Za-z_][\w.]*\(", re.MULTILINE)),
-    ("yaml", re.compile(r"^\s*-?\s*(?:name|tool|action|工具)\s*:", re.IGNORECASE | re.MULTILINE)),
+    ("fenced", re.compile(r"^[ \t]{0,20}(?:```|~~~)", re.MULTILINE)),
+    ("json", re.compile(r"[{\[]\s{0,20}[\"'“]")),
+    ("program", re.compile(r"^[ \t\[]{0,20}(?:\w{1,40} ?= ?)?[A-Za-z_][\w.]{0,80}\(", re.MULTILINE)),
+    ("yaml", re.compile(r"^[ \-]{0,20}(?:name|tool|action|工具) ?:", re.IGNORECASE | re.MULTILINE)),
 )
 
 
@@ -60,7 +63,8 @@ def guessed_family(raw: str, *, is_structured: bool = False) -> str:
     """
     if is_structured:
         return "structured"
-    return next((name for name, looks in _FAMILIES if looks.search(raw)), "text")
+    head = raw[:_MOST_RAW]
+    return next((name for name, looks in _FAMILIES if looks.search(head)), "text")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +183,7 @@ def _record(event: ReadingMended, now: float) -> DriftRecord:
     calls = [
         {
             "name": call.name,
-            "arguments": dict(call.arguments) if isinstance(call.arguments, Mapping) else call.arguments,
+            "arguments": call.arguments,
             "fixes": [fix.kind for fix in call.fixes],
         }
         for call in event.calls

@@ -49,6 +49,14 @@ class Excerpts:
         names = frozenset(name for tool in tools for name in tool.rules.sensitive)
         return cls(sensitive=names) if names else PLAIN
 
+    def joined(self, other: Excerpts) -> Excerpts:
+        """What neither of the two may show."""
+        if self == other:
+            return self
+        return Excerpts(
+            sensitive=self.sensitive | other.sensitive, echoes=tuple({*self.echoes, *other.echoes})
+        )
+
     def text(self, text: str, most: int) -> str:
         """A text, masked and cut.
 

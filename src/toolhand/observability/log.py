@@ -247,7 +247,8 @@ def _call_finished(event: CallFinished, context: RunContext) -> None:
         if note in result.notes:
             fields[note] = str(result.notes[note])
     if CALLS.isEnabledFor(logging.DEBUG):
-        fields["arguments"] = excerpts.value(call.arguments, _MOST_TEXT)
+        if event.tool is not None:  # of an unknown tool nobody has said what is sensitive
+            fields["arguments"] = excerpts.value(call.arguments, _MOST_TEXT)
         if result.ok:
             fields["result"] = excerpts.value(result.data, _MOST_TEXT)
     _write(CALLS, level, "call finished", context, **fields)
