@@ -8,19 +8,17 @@ from typing import Any
 
 from toolhand.core.messages import Fix
 from toolhand.parsing.costs import fix
+from toolhand.parsing.endings import closes_string
 from toolhand.parsing.loose_values import Key, Loose, LooseError, json_path
 from toolhand.parsing.marks import (
-    AFTER_CLOSED,
     BARE_KEY,
     BLANK,
-    CLOSED,
     CLOSERS,
     COLON,
     COMMA,
     FULL_WIDTH,
     GAP,
     KEY_AHEAD,
-    KEYWORD_AHEAD,
     LITERALS,
     LONGEST_KEY,
     MAX_DEPTH,
@@ -29,7 +27,6 @@ from toolhand.parsing.marks import (
     PLACEHOLDER,
     STRICT_LITERALS,
     THOUSANDS,
-    VALUE_AHEAD,
     WORD,
     is_json_number,
     number_of,
@@ -255,7 +252,7 @@ class Reading:
         self.pos = end + len(closing) if self.text.startswith(closing, end) else end + 1
         if kind == "escaped_quotes":
             raw = raw.replace("\\\\", "\\")
-        if kind == "marked_quotes" or opening in "`":
+        if kind == "marked_quotes" or opening == "`":
             return raw
         if closer != ":" and closing in raw.replace("\\" + closing, ""):
             self.took("inner_quotes", raw, raw)
@@ -280,7 +277,7 @@ class Reading:
             if (pos - back) % 2 == 0 and closing != "<escape>":
                 pos += len(closing)
                 continue
-            if not is_plain or self.closes(pos + 1, closer):
+            if not is_plain or closes_string(self.text, pos + 1, closer, self.stops):
                 return pos
             pos += 1
 
@@ -288,47 +285,10 @@ class Reading:
         """A string that was closed with another mark than it was opened with."""
         if closing in TYPOGRAPHIC or closing in "\"'":
             for match in re.finditer(r"[\"'”’」』＂＇]", self.text[begin : begin + 400]):
-                if match[0] != closing and self.closes(begin + match.end(), closer):
+                if match[0] != closing and closes_string(self.text, begin + match.end(), closer, self.stops):
                     self.took("typographic_quotes")
                     return begin + match.start()
         return -1
-
-    def closes(self, after: int, closer: str) -> bool:
-        """Whether a mark that is followed by what stands at `after` closes its string."""
-        text = self.text
-        pos = BLANK.match(text, after).end()  # type: ignore[union-attr]
-        if pos >= len(text) or (self.stops is not None and self.stops.match(text, pos)):
-            return True
-        char = text[pos]
-        if closer == ":":
-            return COLON.match(text, pos) is not None
-        if closer == "":
-            return True
-        if COMMA.match(char):
-            ahead = {"}": KEY_AHEAD, ")": KEYWORD_AHEAD}.get(closer, VALUE_AHEAD)
-            rest = BLANK.match(text, pos + 1).end()  # type: ignore[union-attr]
-            return (
-                rest >= len(text)
-                or text[rest] in CLOSERS
-                or text[rest] in "/#"
-                or ahead.match(text, pos + 1) is not None
-            )
-        if char in CLOSERS:
-            end = CLOSED.match(text, pos).end()  # type: ignore[union-attr]
-            return (
-                AFTER_CLOSED.match(text, end) is not None
-                or text[end - 1].isspace()
-                or not self.has_mark_on_line(end)
-            )
-        if text.startswith(("//", "/*", "<!--", "#"), pos):
-            return True
-        if closer == "}":
-            return KEY_AHEAD.match(text, pos) is not None
-        return pos > after and char in "\"'“" and VALUE_AHEAD.match(text, pos) is not None
-
-    def has_mark_on_line(self, start: int) -> bool:
-        """Whether another quotation mark and a closing bracket follow nearby, so that this one may stand inside."""
-        return re.match(r"[^\n\"]{0,200}\"\s*[}\])]", self.text[start : start + 240]) is not None
 
     def bare(self, closer: str) -> Any:
         """Reads what has no quotes: a number, a literal, or plain words up to the next structural mark."""

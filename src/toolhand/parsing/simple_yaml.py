@@ -35,8 +35,8 @@ class _Lines:
                 return
             self.at += 1
 
-    @property
     def is_done(self) -> bool:
+        """Whether no line is left."""
         return self.at >= len(self.lines)
 
     def indent(self) -> int:
@@ -52,11 +52,11 @@ def read_yaml(text: str) -> Any:
     """
     lines = _Lines(text.replace("\t", "  ").split("\n"))
     lines.skip_blank()
-    if lines.is_done:
+    if lines.is_done():
         return {}
     value = _block(lines, lines.indent(), 0)
     lines.skip_blank()
-    if not lines.is_done:
+    if not lines.is_done():
         raise YamlError(f"line {lines.at + 1} does not belong to what stands before it")
     return value
 
@@ -69,8 +69,8 @@ def _block(lines: _Lines, indent: int, depth: int) -> Any:
     found: dict[str, Any] = {}
     while True:
         lines.skip_blank()
-        if lines.is_done or lines.indent() != indent:
-            if not lines.is_done and lines.indent() > indent:
+        if lines.is_done() or lines.indent() != indent:
+            if not lines.is_done() and lines.indent() > indent:
                 raise YamlError(f"line {lines.at + 1} is indented too far")
             return found
         entry = _ENTRY.match(lines.lines[lines.at])
@@ -88,7 +88,7 @@ def _entry_value(lines: _Lines, indent: int, rest: str, depth: int) -> Any:
         return _scalar(rest)
     mark = lines.at
     lines.skip_blank()
-    if not lines.is_done:
+    if not lines.is_done():
         deeper = lines.indent()
         if deeper > indent or (deeper == indent and lines.lines[lines.at].lstrip(" ").startswith("- ")):
             return _block(lines, deeper, depth + 1)
@@ -100,7 +100,11 @@ def _items(lines: _Lines, indent: int, depth: int) -> list[Any]:
     found: list[Any] = []
     while True:
         lines.skip_blank()
-        if lines.is_done or lines.indent() != indent or not lines.lines[lines.at].lstrip(" ").startswith("-"):
+        if (
+            lines.is_done()
+            or lines.indent() != indent
+            or not lines.lines[lines.at].lstrip(" ").startswith("-")
+        ):
             return found
         line = lines.lines[lines.at]
         rest = line[indent + 1 :].strip()
@@ -117,7 +121,7 @@ def _items(lines: _Lines, indent: int, depth: int) -> list[Any]:
 def _scalar_block(lines: _Lines, indent: int, style: str, chomp: str) -> str:
     taken: list[str] = []
     inner = -1
-    while not lines.is_done:
+    while not lines.is_done():
         line = lines.lines[lines.at]
         if line.strip():
             here = len(line) - len(line.lstrip(" "))

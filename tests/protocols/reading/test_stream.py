@@ -1,3 +1,6 @@
+import codecs
+from itertools import pairwise
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +16,7 @@ def test_any_chunking_gives_the_same_reply(case, cuts):
     text, tools = case["output"], tools_of(case)
     edges = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
     streaming = reader(tools)
-    shown = "".join(streaming.feed(text[begin:end]) for begin, end in zip(edges, edges[1:], strict=False))
+    shown = "".join(streaming.feed(text[begin:end]) for begin, end in pairwise(edges))
     reply = streaming.finish()
     assert view(reply) == view(parse(text, tools))
     assert (reply.text or "").startswith(shown)
@@ -67,8 +70,6 @@ def test_text_goes_on_after_reasoning_and_code():
 
 
 def test_bytes_may_be_cut_inside_a_character():
-    import codecs
-
     text = '好的。<tool_call>\n{"name": "find_bus", "arguments": {"stop": "鼓楼🚌"}}\n</tool_call>'
     decoder = codecs.getincrementaldecoder("utf-8")()
     streaming = reader(tools_of({"tools": ["find_bus"]}))

@@ -182,9 +182,9 @@ def _by_words(
     said = set(words)
     folded = "".join(words)
     has_slash, is_end = is_end, is_end or bool(said & _ENDING)
-    if said & _THINKING and len(words) <= 4 and not said & _CALLING:
-        if folded in _THINKING or said & (_STARTING | _ENDING) or is_token or len(words) == 1:
-            return Marker("think_end" if is_end else "think", is_token=is_token)
+    is_thinking = bool(said & _THINKING) and len(words) <= 4 and not said & _CALLING
+    if is_thinking and (folded in _THINKING or said & (_STARTING | _ENDING) or is_token or len(words) == 1):
+        return Marker("think_end" if is_end else "think", is_token=is_token)
     if folded in ("beginfinalresponse", "startfinalresponse"):
         return Marker("think_end", is_token=True)
     if is_token:

@@ -33,7 +33,7 @@ _VARIABLE = re.compile(r"\$[^\W\d]\w*(?:\.\w+|\[[^\]]*\])*$")
 _FRAGMENT_WORD = re.compile(
     r"(?:<[|｜]?/?(?:\w*:)?|\[/?)(?:\w*(?:tool|func)|invo|call|action|think)", re.IGNORECASE
 )
-_TAIL_FENCE = re.compile(r"\n?[ \t]*`{1,2}[ \t]*$")
+_TAIL_FENCE = re.compile(r"(?:^|\n)[ \t]*`{1,2}[ \t]*$")
 
 
 @dataclass(slots=True)

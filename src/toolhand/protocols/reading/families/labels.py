@@ -30,12 +30,15 @@ _BACKTICK = re.compile(r"\s*`?\s*")
 # One pattern for each part that a labelled line can play. A weak one is a common word: it needs a known tool behind it.
 _ROLES = {
     "thought": r"thoughts?|thinking|思考|想法|思路|推理",
-    "input": r"action[ _]?inputs?|tool[ _]?inputs?|tool[ _]?arg(?:ument)?s|function[ _]?arg(?:ument)?s|inputs?|arguments?|args|param(?:eter)?s"
+    "input": r"action[ _]?inputs?|tool[ _]?inputs?|tool[ _]?arg(?:ument)?s|function[ _]?arg(?:ument)?s"
+    r"|inputs?|arguments?|args|param(?:eter)?s"
     r"|(?:行动|动作|工具|操作|调用|函数)?(?:输入|参数)",
-    "observation": r"observations?|(?:tool|action|function)[ _]?(?:result|output|response)s?|观察(?:结果)?|观测|工具(?:返回|结果|输出)|返回结果|result",
+    "observation": r"observations?|(?:tool|action|function)[ _]?(?:result|output|response)s?|result"
+    r"|观察(?:结果)?|观测|工具(?:返回|结果|输出)|返回结果",
     "final": r"final[ _]?(?:answer|response)|最终(?:答案|回答|回复|结果)|return",
     "action": r"action|行动|动作",
-    "tool": r"(?:tool|function|api)(?:[ _]?(?:name|call))?|call(?:[ _](?:tool|function))?|(?:调用|使用)?(?:工具|函数)(?:名称?|调用)?|操作|调用",
+    "tool": r"(?:tool|function|api)(?:[ _]?(?:name|call))?|call(?:[ _](?:tool|function))?"
+    r"|(?:调用|使用)?(?:工具|函数)(?:名称?|调用)?|操作|调用",
 }
 _ROLE = "|".join(f"(?P<{role}>{words})" for role, words in _ROLES.items())
 _LABEL = re.compile(
@@ -177,6 +180,13 @@ def _one(scan: Scan, label: re.Match[str], candidate: Candidate, *, is_strong: b
     call = _CALL.match(text, begin)
     if call and scan.tools.lookup(call["name"]) is not None:
         return _python(scan, call, candidate)
+    return _by_name(scan, (begin, line_end), line, candidate, is_strong=is_strong)
+
+
+def _by_name(scan: Scan, extent: tuple[int, int], line: str, candidate: Candidate, *, is_strong: bool) -> int:
+    """Reads a call whose label is followed by its name; gives the position after it, or -1."""
+    text = scan.text
+    begin, line_end = extent
     inline = _INLINE_INPUT.search(text, begin, line_end)
     name = (
         (text[begin : inline.start()] if inline else line)

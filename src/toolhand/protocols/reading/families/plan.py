@@ -6,11 +6,12 @@ Also the ```tool_code block of Gemma, `print(default_api.tool(…))`.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import Any
 
 from toolhand.parsing.loose import LooseError
 from toolhand.parsing.pythonic import PythonCall
-from toolhand.protocols.reading.asked import Asked, Candidate
+from toolhand.protocols.reading.asked import Asked, Candidate, Introduction
 from toolhand.protocols.reading.body import call_of
 from toolhand.protocols.reading.family import Family
 from toolhand.protocols.reading.scan import Scan
@@ -55,60 +56,79 @@ _TYPE_NAMES = frozenset(
 )
 
 
+@dataclass(slots=True)
+class _Block:
+    """Statements that follow one another.
+
+    Args:
+        asked: the calls.
+        saved: the variables that they keep results in.
+        when: the condition that holds for the lines indented under it.
+        indent: how far that condition is indented.
+        end: the position after the last statement.
+        is_signature: whether one of them reads like code rather than a call.
+    """
+
+    end: int
+    asked: list[Asked] = field(default_factory=list)
+    saved: set[str] = field(default_factory=set)
+    when: str = ""
+    indent: int = -1
+    is_signature: bool = False
+
+
 def read(scan: Scan, match: re.Match[str]) -> Candidate | None:
     """Reads as many statements as follow one another."""
     text = scan.text
-    pos = match.start()
-    asked: list[Asked] = []
-    saved: set[str] = set()
-    when, indent = "", -1
-    is_signature = False
-    end = pos
+    start = pos = match.start()
+    block = _Block(start)
     while pos < len(text):
-        if asked or when:
-            aside = _ASIDE.match(text, pos)
-            if aside and aside.end() > pos:
-                pos = aside.end()
-                continue
-        other = _ELSE.match(text, pos)
-        condition = None if other else _CONDITION.match(text, pos)
-        if condition and not _STATEMENT.match(text, pos):
-            when, indent = condition["when"].strip(), _indent(text, pos)
-            pos = condition.end()
-            continue
-        if other and asked:
-            when, indent = f"not ({when})" if when else "", _indent(text, pos)
-            pos = other.end()
-            continue
-        read_one = _statement(scan, pos, saved)
-        if read_one is None:
+        after = _line(scan, pos, block)
+        if after < 0:
             break
-        call, after, own_when, is_odd = read_one
-        if own_when:
-            call.when = own_when
-        elif when and _indent(text, pos) > indent:
-            call.when = when
-        else:
-            when, indent = "", -1
-        is_signature = is_signature or is_odd
-        asked.append(call)
-        pos = end = after
-        if call.state != "whole" or call.problem:
+        pos = after
+        if block.asked and (block.asked[-1].state != "whole" or block.asked[-1].problem):
             break
-    if not asked:
+    if not block.asked:
         return None
-    has_arrow = any(call.save_as for call in asked)
-    known = sum(scan.tools.lookup(call.name) is not None for call in asked)
-    if not known and not (has_arrow and not text[: match.start()].strip("`\n \tplan")):
+    has_arrow = any(call.save_as for call in block.asked)
+    is_known = any(scan.tools.lookup(call.name) is not None for call in block.asked)
+    if not is_known and not (has_arrow and not text[:start].strip("`\n \tplan")):
         return None
-    end = end - 1 if end > match.start() and text[end - 1 : end] == "\n" else end
-    return Candidate(
-        match.start(),
-        end,
-        "block" if has_arrow or len(asked) > 1 else "bare",
-        asked,
-        is_signature=is_signature,
-    )
+    end = block.end - 1 if block.end > start and text[block.end - 1 : block.end] == "\n" else block.end
+    introduction: Introduction = "block" if has_arrow or len(block.asked) > 1 else "bare"
+    return Candidate(start, end, introduction, block.asked, is_signature=block.is_signature)
+
+
+def _line(scan: Scan, pos: int, block: _Block) -> int:
+    """Reads one line into the block; gives the position after it, or -1 when it does not belong there."""
+    text = scan.text
+    if block.asked or block.when:
+        aside = _ASIDE.match(text, pos)
+        if aside and aside.end() > pos:
+            return aside.end()
+    other = _ELSE.match(text, pos)
+    condition = None if other else _CONDITION.match(text, pos)
+    if condition and not _STATEMENT.match(text, pos):
+        block.when, block.indent = condition["when"].strip(), _indent(text, pos)
+        return condition.end()
+    if other and block.asked:
+        block.when, block.indent = f"not ({block.when})" if block.when else "", _indent(text, pos)
+        return other.end()
+    statement = _statement(scan, pos, block.saved)
+    if statement is None:
+        return -1
+    call, after, own_condition, is_odd = statement
+    if own_condition:
+        call.when = own_condition
+    elif block.when and _indent(text, pos) > block.indent:
+        call.when = block.when
+    else:
+        block.when, block.indent = "", -1
+    block.is_signature = block.is_signature or is_odd
+    block.asked.append(call)
+    block.end = after
+    return after
 
 
 def _indent(text: str, pos: int) -> int:
