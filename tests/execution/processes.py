@@ -10,12 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from toolhand import Tool, Toolset, tool
-from toolhand.core.messages import ToolResult
+from toolhand import Tool, tool
+from toolhand.core.context import RunContext
+from toolhand.core.messages import ToolCall, ToolResult
+from toolhand.execution.dispatch import Dispatcher
 from toolhand.execution.threads import Threads
 from toolhand.execution.workers import running
-from toolhand.execution.workers.linux import children_by_parent, descendants
+from toolhand.execution.workers.linux import descendants
 from toolhand.execution.workers.pool import PROCESSES, ProcessPool
+from toolhand.policies.timeout import timeout
+from toolhand.tools.collection import ToolCollection
 
 
 def isolated(function: Callable[..., Any], **rules: Any) -> Tool:
@@ -23,11 +27,31 @@ def isolated(function: Callable[..., Any], **rules: Any) -> Tool:
     return replace(made, rules=replace(made.rules, isolation="process", **rules))
 
 
+class Calls:
+    """Tools that are called through the timeout alone, so that no other policy answers in their place."""
+
+    def __init__(self, *tools: Tool) -> None:
+        self.dispatch = Dispatcher(ToolCollection(tools), policies=(timeout,))
+
+    async def __call__(
+        self, name: str, arguments: Mapping[str, Any] | None = None, context: RunContext | None = None
+    ) -> ToolResult:
+        call = ToolCall(id="c", name=name, arguments=arguments or {})
+        return await self.dispatch(call, context or RunContext())
+
+
 async def in_process(
     function: Callable[..., Any], arguments: Mapping[str, Any] | None = None, **rules: Any
 ) -> ToolResult:
     made = isolated(function, **rules)
-    return await Toolset([made]).call(made.name, arguments)
+    return await Calls(made)(made.name, arguments)
+
+
+async def in_thread(
+    function: Callable[..., Any], arguments: Mapping[str, Any] | None = None, **rules: Any
+) -> ToolResult:
+    made = tool(**rules)(function)
+    return await Calls(made)(made.name, arguments)
 
 
 @asynccontextmanager
@@ -74,7 +98,7 @@ def strangers(pool: ProcessPool = PROCESSES) -> list[int]:
     crew = owner.crew
     known = {t.forker.pid for t in crew._templates.values()}
     known |= {pid for t in crew._templates.values() for pid in t.workers}
-    below = descendants([crew._zygote.pid], children_by_parent())[1:]
+    below = descendants([crew._zygote.pid])[1:]
     return [pid for pid in below if pid not in known and is_alive(pid)]
 
 

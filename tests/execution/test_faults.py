@@ -9,8 +9,8 @@ import time
 import pytest
 
 from tests.execution import faulty_tools
-from tests.execution.processes import in_process, isolated, nothing_left, returned, workers
-from toolhand import Toolset, tool
+from tests.execution.processes import Calls, in_process, in_thread, isolated, nothing_left, returned, workers
+from toolhand import tool
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode
 from toolhand.core.events import CallFailed
@@ -100,8 +100,8 @@ class TestCrashing:
     )
     async def test_the_interpreter_ends(self, function, cause, sound):
         events = []
-        tools = Toolset([isolated(function)])
-        error = (await tools.call(function.__name__, context=RunContext(emit=events.append))).error
+        tools = Calls(isolated(function))
+        error = (await tools(function.__name__, context=RunContext(emit=events.append))).error
         assert (error.code, error.retryable) == (ErrorCode.EXECUTION, False)
         assert "ended unexpectedly" in error.message
         assert cause in str(next(event.exception for event in events if isinstance(event, CallFailed)))
@@ -147,11 +147,6 @@ class TestOutput:
         async with workers(most=1, result_mb=2):
             assert len((await in_process(large, {"megabytes": 1})).data) == 2**20
             assert (await in_process(large, {"megabytes": 3})).error.code is ErrorCode.RESULT_TOO_LARGE
-
-
-async def in_thread(function, arguments=None, **rules):
-    made = tool(function, **rules) if not rules else tool(**rules)(function)
-    return await Toolset([made]).call(made.name, arguments)
 
 
 @pytest.mark.parametrize("run", [in_thread, in_process], ids=["thread", "process"])
@@ -223,9 +218,9 @@ class TestThreads:
         await returned(THREADS)
 
     async def test_a_thousand_calls_of_which_a_hundred_hang(self):
-        tools = Toolset([tool(timeout=1.0)(faulty_tools.sometimes_hang)])
+        tools = Calls(tool(timeout=1.0)(faulty_tools.sometimes_hang))
         started = time.monotonic()
-        results = await asyncio.gather(*[tools.call("sometimes_hang", {"n": n}) for n in range(1_000)])
+        results = await asyncio.gather(*[tools("sometimes_hang", {"n": n}) for n in range(1_000)])
         took = time.monotonic() - started
         for n, result in enumerate(results):
             if n % 10:
@@ -234,7 +229,7 @@ class TestThreads:
                 assert result.error.code is ErrorCode.TIMEOUT
         assert took < 20
         await returned(THREADS)
-        assert (await tools.call("sometimes_hang", {"n": 1})).data == 1
+        assert (await tools("sometimes_hang", {"n": 1})).data == 1
 
     async def test_hanging_calls_of_one_tool_leave_the_others_their_threads(self):
         release = threading.Event()
@@ -243,24 +238,24 @@ class TestThreads:
             release.wait(20)
             return "late"
 
-        tools = Toolset([tool(timeout=0.2)(hang), tool(faulty_tools.quick)])
+        tools = Calls(tool(timeout=0.2)(hang), tool(faulty_tools.quick))
         before = threading.active_count()
-        results = await asyncio.gather(*[tools.call("hang", {"n": n}) for n in range(40)])
+        results = await asyncio.gather(*[tools("hang", {"n": n}) for n in range(40)])
         assert {result.error.code for result in results} == {ErrorCode.TIMEOUT}
         assert threading.active_count() - before <= 16
-        refused = await tools.call("hang", {"n": 1})
+        refused = await tools("hang", {"n": 1})
         assert (refused.error.code, refused.error.retryable) == (ErrorCode.RATE_LIMITED, True)
         started = time.monotonic()
-        assert (await tools.call("quick")).data == 1
+        assert (await tools("quick")).data == 1
         assert time.monotonic() - started < 1.0
         release.set()
         await returned(THREADS)
-        assert (await tools.call("hang", {"n": 1})).data == "late"
+        assert (await tools("hang", {"n": 1})).data == "late"
 
 
 async def test_a_hundred_calls_of_which_ten_hang_in_processes(sound):
-    tools = Toolset([isolated(faulty_tools.sometimes_hang, timeout=4.0)])
-    results = await asyncio.gather(*[tools.call("sometimes_hang", {"n": n}) for n in range(1, 101)])
+    tools = Calls(isolated(faulty_tools.sometimes_hang, timeout=4.0))
+    results = await asyncio.gather(*[tools("sometimes_hang", {"n": n}) for n in range(1, 101)])
     hung = [result for result in results if not result.ok]
     assert len(hung) >= 10
     assert {result.error.code for result in hung} == {ErrorCode.TIMEOUT}
@@ -280,9 +275,9 @@ class TestAsync:
                     continue
             return "late"
 
-        tools = Toolset([tool(timeout=0.1)(stubborn)])
+        tools = Calls(tool(timeout=0.1)(stubborn))
         started = time.monotonic()
-        error = (await tools.call("stubborn", {"n": 1})).error
+        error = (await tools("stubborn", {"n": 1})).error
         assert error.code is ErrorCode.TIMEOUT
         assert time.monotonic() - started < 1.5
         assert len(STUBBORN) == 1

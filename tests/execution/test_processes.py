@@ -20,7 +20,7 @@ import pytest
 from pydantic import Field
 
 from tests.execution import faulty_tools
-from tests.execution.processes import gone, in_process, isolated, workers
+from tests.execution.processes import Calls, gone, in_process, isolated, workers
 from toolhand import Toolset, tool
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, SettingsError, ToolDefinitionError
@@ -42,8 +42,8 @@ class TestWhatCrosses:
         assert result.data == "Stay date 09:30 ['a', 'b'] set"
 
     async def test_a_decorated_tool_with_positional_parameters(self):
-        tools = Toolset([isolated(faulty_tools.decorated)])
-        result = await tools.call("decorated", {"day": "2026-11-30", "more": [1, 2]})
+        tools = Calls(isolated(faulty_tools.decorated))
+        result = await tools("decorated", {"day": "2026-11-30", "more": [1, 2]})
         assert result.data == "Monday (1, 2)"
 
     async def test_invalid_arguments_are_answered_without_a_process(self):
@@ -51,11 +51,11 @@ class TestWhatCrosses:
         assert result.error.code is ErrorCode.INVALID_ARGUMENT
 
     async def test_plain_facts_of_the_run_cross(self):
-        tools = Toolset([isolated(faulty_tools.who)])
+        tools = Calls(isolated(faulty_tools.who))
         context = RunContext(
             user="alice", session_id="s1", language="zh", facts={"note": "hello", "db": object()}
         )
-        result = await tools.call("who", context=context)
+        result = await tools("who", context=context)
         assert result.data == {
             "user": "alice",
             "note": "hello",
@@ -67,7 +67,7 @@ class TestWhatCrosses:
     async def test_an_object_that_lives_here_does_not_cross_and_is_named_in_the_log(self):
         events = []
         context = RunContext(facts={"note": object()}, emit=events.append)
-        result = await Toolset([isolated(faulty_tools.who)]).call("who", context=context)
+        result = await Calls(isolated(faulty_tools.who))("who", context=context)
         assert result.error.code is ErrorCode.EXECUTION
         failed = next(event for event in events if isinstance(event, CallFailed))
         assert isinstance(failed.exception, SettingsError)
@@ -107,8 +107,8 @@ class TestWhatCrosses:
 
     async def test_an_exception_is_logged_with_its_traceback_and_not_told(self):
         events = []
-        tools = Toolset([isolated(faulty_tools.raise_exception)])
-        result = await tools.call(
+        tools = Calls(isolated(faulty_tools.raise_exception))
+        result = await tools(
             "raise_exception", {"name": "ValueError"}, context=RunContext(emit=events.append)
         )
         assert result.error.code is ErrorCode.EXECUTION
@@ -215,8 +215,8 @@ class TestWhatMayRun:
 
             return wrapper
 
-        tools = Toolset([isolated(tool(doubled(faulty_tools.quick), name="twice"))])
-        assert tools.call_sync("twice", {"n": 4}).data == 8
+        tools = Calls(isolated(tool(doubled(faulty_tools.quick), name="twice")))
+        assert asyncio.run(tools("twice", {"n": 4})).data == 8
 
     def test_an_async_tool_is_refused(self):
         async def wait() -> str:
@@ -230,6 +230,33 @@ class TestWhatMayRun:
         with pytest.raises(SettingsError, match="darwin"):
             Toolset([isolated(faulty_tools.quick)]).dispatch  # noqa: B018
 
+    def test_a_system_without_posix_runs_everything_else(self):
+        program = (
+            "import asyncio, os, pydantic, signal, subprocess, sys, tempfile, typer\n"
+            "sys.modules['resource'] = None\n"
+            "del os.register_at_fork, os.fork, os.killpg, signal.SIGKILL, signal.SIGCHLD\n"
+            "from tests.execution import faulty_tools\n"
+            "from tests.execution.processes import isolated\n"
+            "from toolhand import Toolset\n"
+            "from toolhand.execution.workers import linux\n"
+            "from types import SimpleNamespace\n"
+            "linux.sys = SimpleNamespace(platform='win32')\n"
+            "print(Toolset([faulty_tools.quick]).call_sync('quick').data)\n"
+            "try: Toolset([isolated(faulty_tools.quick)]).call_sync('quick')\n"
+            "except Exception as error: print(type(error).__name__, error)\n"
+        )
+        found = subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+        )
+        lines = found.stdout.splitlines()
+        assert lines[:1] == ["1"], found.stderr
+        assert lines[1].startswith("SettingsError tool 'quick' asks for isolation='process'")
+
     async def test_a_module_that_cannot_be_imported_is_an_error_of_the_program(self, tmp_path, monkeypatch):
         (tmp_path / "vanishing.py").write_text("def answer() -> int:\n    return 42\n")
         monkeypatch.syspath_prepend(str(tmp_path))
@@ -237,8 +264,8 @@ class TestWhatMayRun:
 
         (tmp_path / "vanishing.py").write_text("raise SystemExit('token=abc')\n")
         events = []
-        tools = Toolset([isolated(vanishing.answer)])
-        result = await tools.call("answer", context=RunContext(emit=events.append))
+        tools = Calls(isolated(vanishing.answer))
+        result = await tools("answer", context=RunContext(emit=events.append))
         assert result.error.code is ErrorCode.EXECUTION
         assert "abc" not in result.error.sentence
         assert "token=abc" in str(events[-2].exception)
@@ -321,8 +348,8 @@ class TestWorkers:
         monkeypatch.syspath_prepend(str(tmp_path))
         import slower_module  # noqa: PLC0415
 
-        tools = Toolset([isolated(slower_module.answer, timeout=0.3, effect="writes")])
-        result = await tools.call("answer", context=RunContext(deadline=time.monotonic() + 0.4))
+        tools = Calls(isolated(slower_module.answer, timeout=0.3, effect="writes"))
+        result = await tools("answer", context=RunContext(deadline=time.monotonic() + 0.4))
         assert (result.error.code, result.error.retryable) == (ErrorCode.TIMEOUT, True)
 
     async def test_the_event_loop_is_never_blocked(self):
@@ -373,17 +400,15 @@ _PARENT = """
 import asyncio, os, sys, time
 from dataclasses import replace
 from tests.execution import faulty_tools
-from tests.execution.processes import isolated
-from toolhand import Toolset
-from toolhand.execution.workers.pool import PROCESSES
-from toolhand.execution.workers.linux import children_by_parent, descendants
+from tests.execution.processes import Calls, isolated
+from toolhand.execution.workers.linux import descendants
 
 async def main():
-    tools = Toolset([isolated(faulty_tools.detach_and_hang), isolated(faulty_tools.quick)])
-    await tools.call("quick")
-    call = asyncio.create_task(tools.call("detach_and_hang", {"path": sys.argv[1]}))
+    tools = Calls(isolated(faulty_tools.detach_and_hang), isolated(faulty_tools.quick))
+    await tools("quick")
+    call = asyncio.create_task(tools("detach_and_hang", {"path": sys.argv[1]}))
     await asyncio.sleep(0.3)
-    print(*[pid for pid in descendants([os.getpid()], children_by_parent())][1:], flush=True)
+    print(*[pid for pid in descendants([os.getpid()])][1:], flush=True)
     if sys.argv[2] == "exit":
         os.kill(os.getpid(), 2)
     if sys.argv[2] == "fork" and os.fork() == 0:
@@ -433,7 +458,7 @@ async def test_a_forked_copy_of_the_program_has_a_pool_of_its_own():
 
 
 async def test_calls_of_one_reply_run_side_by_side():
-    tools = Toolset([isolated(faulty_tools.quick)])
+    tools = Calls(isolated(faulty_tools.quick))
     calls = [ToolCall(id=str(n), name="quick", arguments={"n": n}) for n in range(50)]
     results = await tools.dispatch.each(calls, RunContext())
     assert [result.data for result in results] == list(range(50))

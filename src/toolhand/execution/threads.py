@@ -94,7 +94,8 @@ class Threads:
     def __init__(self, most: int = 256) -> None:
         self.most = most
         self._begin()
-        os.register_at_fork(after_in_child=self._begin)  # no thread is alive in a forked child
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._begin)  # no thread is alive in a forked child
 
     def _begin(self) -> None:
         self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()

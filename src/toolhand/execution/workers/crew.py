@@ -37,6 +37,7 @@ MOST_CALLS: Final = 1_000
 """After which a worker is replaced, so that what tools leak does not add up."""
 
 MOST_TEMPLATES: Final = 8
+_MOST_KNOWN: Final = 256
 _IDLE_SECONDS: Final = 60.0
 _TIDY_SECONDS: Final = 20.0
 
@@ -119,6 +120,12 @@ class Crew:
                 self._offer(future.result())  # it came in the same moment
             raise
 
+    def teach(self, template: Template, definition: Definition) -> None:
+        """Has a template load a tool that one of its workers has just run, so that workers to come need not."""
+        if definition not in template.known and len(template.known) < _MOST_KNOWN:
+            template.known.add(definition)
+            self._go(template.forker.request("load", definition=definition.sent, **surroundings()))
+
     def give_back(self, worker: Worker, *, is_clean: bool) -> None:
         """Takes a worker back after a call.
 
@@ -132,6 +139,8 @@ class Crew:
         mine = template.waiting[0][0] if template.waiting else float("inf")
         makes_room = self._places_taken >= self._limits.most and min(others, default=float("inf")) < mine
         if not is_clean or makes_room or worker.calls >= MOST_CALLS or self._places_taken > self._limits.most:
+            self._balance()  # a replacement is on its way before this one is ended: forking waits for no killing
+            self._keep_ahead(template)
             self._go(self.end(worker))
         else:
             self._offer(worker)
@@ -186,7 +195,7 @@ class Crew:
             raise ProcessLostError(
                 f"the module '{family}' could not be imported for a worker: {reason}"
             ) from None
-        template = self._templates[family] = Template(family, forker)
+        template = self._templates[family] = Template(family, forker, known={definition})
         self._keep_ahead(template)
         if self._tidying is None:
             self._tidying = asyncio.get_running_loop().call_later(_TIDY_SECONDS, self._tidy)

@@ -1,6 +1,6 @@
 """What the workers need of the Linux kernel: to die with their parent, to adopt orphans, and to find every descendant.
 
-Sources: prctl(2) (PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER), proc(5) (/proc/<pid>/stat).
+Sources: prctl(2) (PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER), proc(5) (/proc/<pid>/task/<tid>/children, /proc/<pid>/stat).
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import resource
 import signal
 import sys
 import time
@@ -20,6 +19,7 @@ _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _SWEEP_SECONDS: Final = 2.0
 _PROC: Final = Path("/proc")
+_HAS_CHILDREN_FILES: Final = Path("/proc/thread-self/children").exists()
 
 
 def unsupported() -> str:
@@ -28,6 +28,8 @@ def unsupported() -> str:
         return f"it needs Linux, and this is {sys.platform}"
     if not (_PROC / "self" / "stat").exists():
         return "it needs /proc, which is not mounted here"
+    if not sys.executable or getattr(sys, "frozen", False):
+        return "it needs a Python interpreter to start, and this program has none beside it (sys.executable)"
     return ""
 
 
@@ -36,7 +38,7 @@ def _prctl(option: int, value: int) -> None:
         raise OSError(ctypes.get_errno(), f"prctl {option} was refused")
 
 
-def die_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
+def die_with_parent(parent: int, number: int) -> None:
     """Has the kernel send a signal to this process when the thread that forked it ends.
 
     Args:
@@ -55,6 +57,8 @@ def adopt_orphans() -> None:
 
 def limit_memory(megabytes: int) -> None:
     """Bounds what this process may map beyond what it maps now; past it, Python raises MemoryError. No core is dumped."""
+    import resource  # noqa: PLC0415 - Windows has none, and imports this module to be told that it cannot do this
+
     pages = int((_PROC / "self" / "statm").read_text(encoding="ascii").split()[0])
     most = pages * resource.getpagesize() + megabytes * 2**20
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
@@ -64,15 +68,27 @@ def limit_memory(megabytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
-def children_by_parent() -> dict[int, list[int]]:
-    """The processes of this machine that can be seen, parent → children."""
+def children_of(pid: int) -> list[int]:
+    """The children of a process, those of all its threads. It may miss some while others end (proc(5)): ask twice."""
+    found: list[int] = []
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - often, and as text
+            with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:  # noqa: PTH123 - likewise
+                found += map(int, file.read().split())
+    except (FileNotFoundError, ProcessLookupError):
+        if not _HAS_CHILDREN_FILES:
+            return _children_by_parent().get(pid, [])
+    return found
+
+
+def _children_by_parent() -> dict[int, list[int]]:
+    """The processes of this machine that can be seen, parent → children; for kernels that do not list children."""
     found: dict[int, list[int]] = {}
-    for name in os.listdir(_PROC):  # noqa: PTH208 - hundreds of names in a sweep
+    for name in os.listdir(_PROC):  # noqa: PTH208 - hundreds of names
         if not name.isdigit():
             continue
         try:
-            with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123 - hundreds of times in a sweep
-                text = file.read()
+            text = (_PROC / name / "stat").read_bytes()
         except OSError:  # it has just ended
             continue
         # The name, in parentheses, may itself hold blanks and parentheses.
@@ -81,11 +97,11 @@ def children_by_parent() -> dict[int, list[int]]:
     return found
 
 
-def descendants(of: Iterable[int], children: dict[int, list[int]]) -> list[int]:
-    """These processes and everything below them."""
+def descendants(of: Iterable[int]) -> list[int]:
+    """These processes and everything below them, parents first."""
     found = list(of)
     for pid in found:
-        found += children.get(pid, ())
+        found += (child for child in children_of(pid) if child not in found)
     return found
 
 
@@ -102,17 +118,17 @@ def end_strangers(known: Iterable[int]) -> bool:
     """
     kept, me = frozenset(known), os.getpid()
     until = time.monotonic() + _SWEEP_SECONDS
-    while True:
-        children = children_by_parent()
-        strangers = [pid for pid in children.get(me, ()) if pid not in kept]
-        if not strangers:
-            return True
-        if time.monotonic() > until:
+    times_empty = 0
+    while times_empty < 2:
+        strangers = [pid for pid in children_of(me) if pid not in kept]
+        times_empty = 0 if strangers else times_empty + 1
+        if strangers and time.monotonic() > until:
             return False
-        for pid in descendants(strangers, children):
+        for pid in descendants(strangers):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         for pid in strangers:
             with contextlib.suppress(ChildProcessError):
                 if os.waitpid(pid, os.WNOHANG)[0] == 0:
                     time.sleep(0.0005)  # it takes the kernel a moment
+    return True

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from toolhand.execution.workers.definition import Definition
 from toolhand.execution.workers.failures import ProcessLostError
 from toolhand.execution.workers.frames import Channel, encoded
 
@@ -158,6 +159,7 @@ class Template:
         idle: those that wait for a call.
         waiting: callers who wait for a worker, first come first served.
         forking: how many workers are being forked.
+        known: the tools that it has loaded, or is about to.
     """
 
     family: str
@@ -166,6 +168,7 @@ class Template:
     idle: list[Worker] = field(default_factory=list)
     waiting: list[tuple[float, asyncio.Future[Worker]]] = field(default_factory=list)
     forking: int = 0
+    known: set[Definition] = field(default_factory=set)
 
 
 def start_zygote() -> tuple[Channel, subprocess.Popen[bytes]]:

@@ -78,7 +78,8 @@ class ProcessPool:
         self.limits = WorkerLimits(most or 2 * (os.cpu_count() or 1), memory_mb, result_mb)
         self._lock = threading.Lock()
         self._owner: _Owner | None = None
-        os.register_at_fork(after_in_child=self._forget)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget)
 
     @property
     def alive(self) -> int:
@@ -127,6 +128,7 @@ class ProcessPool:
         except BaseException:
             await crew.end(worker)
             raise
+        crew.teach(worker.template, call.definition)
         crew.give_back(worker, is_clean=answer["is_clean"])
         return answer
 

@@ -99,7 +99,7 @@ class Forker:
                 os.close(descriptor)
             self._channel.close()
             os.setsid()
-            linux.die_with_parent(parent)
+            linux.die_with_parent(parent, signal.SIGKILL)
             if request["role"] == "worker":
                 linux.adopt_orphans()
                 linux.limit_memory(request["memory_mb"])
@@ -120,8 +120,9 @@ class Forker:
             found_tool(request["definition"])
         except BaseException:  # noqa: BLE001 - a module may raise anything while it is imported, an exit too
             return {"error": traceback.format_exc()[-_MOST_ERROR_CHARACTERS:]}
-        # What the module itself has started belongs to it.
-        self._kept = set(linux.children_by_parent().get(os.getpid(), ()))
+        if not self._children:
+            # What the module itself has started belongs to it; later on it could as well be an orphan.
+            self._kept = set(linux.children_of(os.getpid()))
         gc.collect()
         gc.freeze()  # the collector would touch, and so copy, every page that is shared with the workers
         return {}
