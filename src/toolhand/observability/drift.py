@@ -6,7 +6,6 @@ It is off unless a program adds a `DriftLog` or `TOOLHAND_DRIFT_LOG` names a fil
 from __future__ import annotations
 
 import datetime as dt
-import os
 import re
 import time
 from collections import Counter
@@ -150,12 +149,6 @@ class DriftLog:
     ) -> None:
         self._lines = JsonLines(path, keep_days=keep_days, most_bytes=most_bytes, now=now)
         self._now = now
-
-    @classmethod
-    def from_environment(cls) -> DriftLog | None:
-        """The log in the file that `TOOLHAND_DRIFT_LOG` names, or None when it names none."""
-        path = os.environ.get(VARIABLE, "").strip()
-        return cls(path) if path else None
 
     def __call__(self, event: Event, context: RunContext) -> None:  # noqa: ARG002 - the sink's
         """Takes one event. Nothing in a line says who asked."""
