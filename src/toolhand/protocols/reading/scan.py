@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 
 from toolhand.core import plugins
 from toolhand.parsing.loose import Loose, LooseError, read_value
@@ -78,6 +78,13 @@ def _markers_only() -> re.Pattern[str]:
     return re.compile("|".join([r"\n(?=[^\n])", "[`◁]", _AHEAD["<"]]))
 
 
+@lru_cache(maxsize=4096)
+def _kind_of(tag: str) -> str:
+    """What a whole tag is, or ""."""
+    found = marker_at(tag, 0)
+    return found[0].kind if found is not None and found[1] == len(tag) else ""
+
+
 class Scan:
     """The walk over one text.
 
@@ -101,6 +108,8 @@ class Scan:
         self.start = 0
         self.open_fence: Fence | None = None
         self._work = 0
+        # Whether so much work brought nothing that no further value is tried.
+        self.is_spent = False
         self._has_no_think_end = False
         self.lines_tried_to = 0
         self._words_to = 0
@@ -120,8 +129,7 @@ class Scan:
             self._failed(problem, position)
             raise
         if not loose.is_complete:
-            self.failures += 1
-            self._work += loose.end - position
+            self._cost(loose.end - position)
         return loose
 
     def read_arguments(self, position: int) -> PythonCall:
@@ -137,8 +145,7 @@ class Scan:
             self._failed(problem, position)
             raise
         if not call.is_closed:
-            self.failures += 1
-            self._work += call.end - position
+            self._cost(call.end - position)
         return call
 
     def _spend(self, position: int) -> None:
@@ -146,14 +153,14 @@ class Scan:
             raise LooseError("a value was expected", position)
 
     def _failed(self, problem: LooseError, position: int) -> None:
-        self.failures += 1
-        self._work += problem.reached - position
+        self._cost(problem.reached - position)
         self.failed, self.failed_at = problem, position
 
-    @property
-    def is_spent(self) -> bool:
-        """Whether so much work brought nothing that no further value is tried."""
-        return self.failures > _MAX_FAILURES or self._work > 3 * len(self.text) + 65536
+    def _cost(self, characters: int) -> None:
+        """Counts an attempt that brought nothing or only part of a value."""
+        self.failures += 1
+        self._work += characters
+        self.is_spent = self.failures > _MAX_FAILURES or self._work > 3 * len(self.text) + 65536
 
     def value_at(self, position: int) -> Loose | None:
         """The value that begins there, or None."""
@@ -179,7 +186,7 @@ class Scan:
         point, table = _table()
         pos = self._line(0, table)
         while True:
-            if self.failures > _MAX_FAILURES:
+            if self.is_spent:
                 point = _markers_only()
             match = point.search(text, pos)
             if match is None:
@@ -202,6 +209,8 @@ class Scan:
             fence = FENCE.match(text, start)
             if fence:
                 return self._fence(fence)
+        if self.is_spent:
+            return start
         first = text[start : start + 1]
         if first in _NO_LINE or (first == " " and text[start : start + 40].lstrip()[:1] in _NO_LINE):
             return start
@@ -315,7 +324,8 @@ class Scan:
         if marker.kind == "think_end":
             if is_mentioned:
                 return end
-            kept = self._shown_before(text[self.start : start]) if self._shown_before else 0
+            before = text[self.start : start]
+            kept = self._shown_before(before) if self._shown_before and before.strip() else 0
             self.found.thoughts.append((self.start + kept, end))
             self._forget_before(end)
             return end
@@ -332,28 +342,20 @@ class Scan:
         return close
 
     def _thinking_end(self, position: int) -> int:
-        """Where a thinking block that was opened before `position` is closed, blocks inside it counted; or -1."""
-        depth = 1
-        for match in THINK_TAGS.finditer(self.text, position):
-            found = marker_at(self.text, match.start())
-            if found is None:
-                continue
-            marker, end = found
-            if marker.kind == "think":
-                depth += 1
-            elif marker.kind == "think_end":
-                depth -= 1
-                if depth == 0:
-                    return end
-        return self._last_thinking_end(position) if depth > 1 else -1
+        """Where a thinking block that was opened before `position` is closed, blocks inside it counted; or -1.
 
-    def _last_thinking_end(self, position: int) -> int:
-        """The last closing tag, where openings and closings do not match."""
-        last = -1
+        Where openings and closings do not match, the last closing tag counts.
+        """
+        depth, last = 1, -1
         for match in THINK_TAGS.finditer(self.text, position):
-            found = marker_at(self.text, match.start())
-            if found is not None and found[0].kind == "think_end":
-                last = found[1]
+            kind = _kind_of(match[0])
+            if kind == "think":
+                depth += 1
+            elif kind == "think_end":
+                depth -= 1
+                last = match.end()
+                if depth == 0:
+                    return last
         return last
 
     def _forget_before(self, end: int) -> None:
