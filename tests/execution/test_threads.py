@@ -49,6 +49,14 @@ class Stuck:
         self.release.wait(20)
         return "released"
 
+    async def entered(self, times: int) -> None:
+        """Waits until it has been called so often."""
+        for _ in range(1_000):
+            if self.calls >= times:
+                return
+            await asyncio.sleep(0.005)
+        raise AssertionError(self.calls)
+
 
 async def test_values_and_errors_come_back():
     threads = Threads()
@@ -118,7 +126,7 @@ async def test_calls_beyond_a_tools_threads_wait_and_a_call_that_is_cancelled_th
     waiting = asyncio.create_task(
         threads.run(lambda: started.append("ran"), tool="t", on_start=lambda: started.append("started"))
     )
-    await asyncio.sleep(0.05)
+    await stuck.entered(FIRST_THREADS)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
@@ -131,7 +139,7 @@ async def test_calls_beyond_a_tools_threads_wait_and_a_call_that_is_cancelled_th
 async def test_when_a_tools_threads_are_stuck_its_calls_are_refused_and_others_are_not():
     threads, stuck = Threads(), Stuck()
     tasks = [asyncio.create_task(threads.run(stuck, tool="t")) for _ in range(FIRST_THREADS)]
-    await asyncio.sleep(0.05)
+    await stuck.entered(FIRST_THREADS)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -151,7 +159,7 @@ async def test_the_bound_of_all_threads_makes_calls_wait_and_serves_every_tool()
     threads, stuck = Threads(most=4), Stuck()
     running = [asyncio.create_task(threads.run(stuck, tool=f"t{n}")) for n in range(4)]
     waiting = [asyncio.create_task(threads.run(lambda n=n: n, tool=f"w{n}")) for n in range(20)]
-    await asyncio.sleep(0.05)
+    await stuck.entered(4)
     assert threads.alive == 4
     assert not any(task.done() for task in waiting)
     stuck.release.set()
@@ -222,7 +230,10 @@ class TestStopping:
         threads = Threads()
         swallowed = []
 
+        begun = []
+
         def stubborn() -> None:
+            begun.append(1)
             while True:
                 try:
                     while True:
@@ -233,11 +244,17 @@ class TestStopping:
                     swallowed.append(threading.get_ident())
 
         tasks = [asyncio.create_task(threads.run(stubborn, tool="t")) for _ in range(FIRST_THREADS)]
-        await asyncio.sleep(0.1)
+        for _ in range(1_000):
+            if len(begun) == FIRST_THREADS:
+                break
+            await asyncio.sleep(0.005)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.sleep(0.2)
+        for _ in range(1_000):
+            if len(swallowed) == FIRST_THREADS:
+                break
+            await asyncio.sleep(0.005)
         assert threads.abandoned == FIRST_THREADS
         with pytest.raises(AllStuckError):
             await threads.run(lambda: 1, tool="t")
@@ -282,7 +299,7 @@ def test_a_loop_that_closes_while_a_call_runs_or_waits_leaves_the_books_right():
         loop = asyncio.get_running_loop()
         kept.append(loop.create_task(threads.run(stuck)))
         kept.append(loop.create_task(threads.run(lambda: ran.append(1))))
-        await asyncio.sleep(0.05)
+        await stuck.entered(1)
 
     kept: list[asyncio.Task] = []
     asyncio.run(leave())
