@@ -85,7 +85,9 @@ def test_arguments(case):
             assert error is not None
             assert all(word in text for word in mentions), text
             codes = want.get("code_any") or want.get("error", {}).get("code_any")
-            assert not codes or error.code in [code.replace("invalid_arguments", "invalid_argument") for code in codes]
+            assert not codes or error.code in [
+                code.replace("invalid_arguments", "invalid_argument") for code in codes
+            ]
             if want.get("error", {}).get("retryable"):
                 assert error.retryable
         else:
@@ -174,7 +176,7 @@ def test_results(case):
         return
     data = Toolset([tool(give)]).call_sync("give").data
     text = result_text(data)
-    json.loads(text, parse_constant=lambda word: pytest.fail(word))
+    json.loads(text, parse_constant=pytest.fail)
     assert all(word in text for word in expect.get("contains", []))
     assert not any(word in text for word in expect.get("excludes", []))
     assert len(text) <= expect.get("max_chars", 500)

@@ -12,6 +12,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from toolhand.builtin.sample import make_sample
+from toolhand.cli.demo import QUESTIONS
+
 
 def toolhand(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     clean = {
@@ -161,9 +164,6 @@ def test_help_speaks_both_languages():
 
 
 def test_the_sample_database_has_what_the_demo_asks_for(tmp_path):
-    from toolhand.builtin.sample import make_sample
-    from toolhand.cli.demo import QUESTIONS
-
     make_sample(tmp_path / "shop.db")
     with sqlite3.connect(tmp_path / "shop.db") as connection:
         for question in QUESTIONS:

@@ -85,7 +85,11 @@ def _judged(error: BaseException, tool: Tool) -> Fault:
         return error.fault  # it was judged where it was raised, with everything that it carried
     own = _OWN.get(type(error))
     if own is not None:
-        return replace(own, code=ErrorCode.OUTCOME_UNKNOWN) if own.word == "ended" and not tool.repeatable else own
+        return (
+            replace(own, code=ErrorCode.OUTCOME_UNKNOWN)
+            if own.word == "ended" and not tool.repeatable
+            else own
+        )
     if isinstance(error, asyncio.CancelledError):
         return Fault(word="stopped", code=ErrorCode.CANCELLED)
     status = _status(error)
