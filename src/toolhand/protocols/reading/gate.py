@@ -86,6 +86,7 @@ class Gate:
         self._aside: list[str] = []
         self._window = ""
         self._searched_to = 0
+        self._is_blank = True
 
     def feed(self, chunk: str) -> str:
         """Takes more of the text; gives what may be shown now."""
@@ -94,11 +95,18 @@ class Gate:
         if len(chunk) > _PIECE:
             pieces = (chunk[at : at + _PIECE] for at in range(0, len(chunk), _PIECE))
             return "".join([self.feed(piece) for piece in pieces])
+        if self._state == "text" and self._is_blank and not chunk.strip(EDGE):
+            self._aside.append(chunk)  # a long run of blanks is looked at once, when it ends
+            return ""
+        if self._state == "text" and self._aside:
+            chunk = "".join([*self._aside, chunk])
+            self._aside.clear()
         if self._state == "fence" and not self._fence_goes_on(chunk):
             return ""
         self._pending += chunk
         if not self._has_head:
             head = self._pending.lstrip(EDGE)
+            self._is_blank = not head
             if len(head) < _HEAD and not head.startswith("<"):
                 return ""
             self._has_head = True
@@ -108,6 +116,7 @@ class Gate:
         shown: list[str] = []
         while self._step(shown):
             pass
+        self._is_blank = self._state == "text" and not self._pending.strip(EDGE)
         return "".join(shown)
 
     def _step(self, shown: list[str]) -> bool:
