@@ -189,6 +189,7 @@ class TestBothWays:
                 task.cancel()
             ended = await asyncio.gather(*tasks, return_exceptions=True)
             assert all(isinstance(end, asyncio.CancelledError) or end.data == 1 for end in ended)
+            await returned(THREADS)
             assert len(STUBBORN) == before
             assert (await run(faulty_tools.quick, {"n": 3})).data == 3
 
