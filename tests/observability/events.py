@@ -37,7 +37,12 @@ def started(of: Tool, call: ToolCall | None = None) -> CallStarted:
 
 
 def finished(
-    of: Tool | None, call: ToolCall | None = None, outcome: Any = "fine", *, seconds: float = 0.01, **notes: Any
+    of: Tool | None,
+    call: ToolCall | None = None,
+    outcome: Any = "fine",
+    *,
+    seconds: float = 0.01,
+    **notes: Any,
 ) -> CallFinished:
     call = call or (call_of(of) if of else ToolCall(id="c0", name="no_such_tool"))
     error = failure(outcome) if isinstance(outcome, ErrorCode) else None
@@ -56,10 +61,20 @@ def cancelled(of: Tool, call: ToolCall | None = None) -> CallCancelled:
 
 
 def raised(of: Tool, error: BaseException, call: ToolCall | None = None) -> CallFailed:
-    try:
+    return CallFailed(call=call or call_of(of), exception=caught(error), tool=of)
+
+
+def caught(error: BaseException) -> BaseException:
+    """The exception as one has it that was raised: with a traceback."""
+
+    def fails() -> None:
         raise error
-    except BaseException as caught:
-        return CallFailed(call=call or call_of(of), exception=caught, tool=of)
+
+    try:
+        fails()
+    except BaseException:
+        return error
+    raise AssertionError(error)
 
 
 class Lines(logging.Handler):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from toolhand.observability.excerpts import PLAIN, Excerpts
 
-from .events import made
+from .events import caught, made
 
 KEY = "sk-proj-abcdefghijklmnopqrstuvwx1234"
 VALUES = st.recursive(
@@ -78,24 +78,15 @@ def test_an_exception_whose_text_explodes():
         def __str__(self) -> str:
             raise RuntimeError("never")
 
-    try:
-        raise Bad
-    except Bad as error:
-        assert PLAIN.exception(error, 100)
-        assert "Bad" in PLAIN.traceback(error, 1000)
+    error = caught(Bad())
+    assert PLAIN.exception(error, 100)
+    assert "Bad" in PLAIN.traceback(error, 1000)
 
 
 def test_a_traceback_tells_the_cause_and_no_secret():
-    def fails():
-        try:
-            raise ValueError(f"token={KEY}")
-        except ValueError as error:
-            raise RuntimeError("higher up") from error
-
-    try:
-        fails()
-    except RuntimeError as error:
-        text = PLAIN.traceback(error, 4000)
+    error = RuntimeError("higher up")
+    error.__cause__ = caught(ValueError(f"token={KEY}"))
+    text = PLAIN.traceback(caught(error), 4000)
     assert "in fails" in text
     assert "ValueError" in text
     assert text.endswith("RuntimeError: higher up")

@@ -158,5 +158,5 @@ class JsonLines:
             return
         oldest = self._now() - self._keep_days * _DAY_SECONDS
         for file in self._aside():
-            if (self._aside_time(file) or 0.0) < oldest:
+            if (self._aside_time(file) or 0.0) <= oldest:
                 file.unlink(missing_ok=True)
