@@ -324,9 +324,10 @@ def _sent(reply: ModelReplied | None, call_id: str, excerpts: Excerpts) -> Any:
 
 def _fix(fix: Fix, excerpts: Excerpts) -> dict[str, Any]:
     name = fix.path.rpartition(".")[2]
-    before = excerpts.value({name: fix.before}, _MOST_TEXT).get(name)
-    after = excerpts.value({name: fix.after}, _MOST_TEXT).get(name)
-    return {"kind": fix.kind, "path": fix.path, "before": before, "after": after}
+    before, after = (
+        next(iter(excerpts.value({name: value}, _MOST_TEXT).values())) for value in (fix.before, fix.after)
+    )
+    return {"kind": fix.kind, "path": PLAIN.text(fix.path, _MOST_NAME), "before": before, "after": after}
 
 
 def _decision(event: CallFinished | CallCancelled, context: RunContext) -> Decision:

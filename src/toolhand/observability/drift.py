@@ -199,6 +199,11 @@ def _record(event: ReadingMended, now: float) -> DriftRecord:
 def _meant(event: ReadingMended) -> list[Tool]:
     """The tools that a reply names; where it names none, the first few."""
     called = {call.name for call in event.calls}
-    written = folded(event.raw) + "\n".join(folded(raw.name) for raw in event.raw_calls)
-    named = [tool for tool in event.tools if tool.name in called or folded(tool.name) in written]
+    written = "\n".join((folded(event.raw), *(folded(raw.name) for raw in event.raw_calls)))
+    named: list[Tool] = []
+    for tool in sorted(event.tools, key=lambda tool: -len(tool.name)):
+        name = folded(tool.name)
+        if tool.name in called or (name and name in written):
+            named.append(tool)
+            written = written.replace(name, "\n")  # "get_price" is not named by "get_price_history"
     return (named or list(event.tools))[:_MOST_TOOLS]

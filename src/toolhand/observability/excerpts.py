@@ -87,8 +87,9 @@ class Excerpts:
         return json.dumps(self.value(value, most), ensure_ascii=False, default=str)
 
     def named(self, name: str, value: Any, most: int) -> str:
-        """A value as JSON text, masked also for what its own name says."""
-        return json.dumps(self.value({name: value}, most).get(name), ensure_ascii=False, default=str)
+        """A value as text (JSON, unless it is one), masked also for what its own name says."""
+        shown = next(iter(self.value({name: value}, most).values()))
+        return shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False, default=str)
 
     def exception(self, error: BaseException, most: int) -> str:
         """An exception's text without its type."""

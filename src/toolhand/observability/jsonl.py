@@ -10,6 +10,7 @@ import contextlib
 import datetime as dt
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,15 +18,16 @@ from pathlib import Path
 from typing import Any, Final
 
 _DAY_SECONDS: Final = 86_400
-_BREAKS: Final = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x7f\x85\u2028\u2029"}
-"""What ends a line for some readers though not in JSON."""
+_NOT_PLAIN: Final = re.compile("[\x7f\x85\u2028\u2029\ud800-\udfff]")
+"""What JSON leaves as it is though it ends a line for some readers, or cannot be encoded."""
 
 _STAMP: Final = "%Y%m%dT%H%M%S.%f"
 
 
 def line_of(value: Any) -> str:
     """A JSON value as one line, without its end; Chinese stays readable."""
-    return json.dumps(value, ensure_ascii=False, default=str).translate(_BREAKS)
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return _NOT_PLAIN.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
 class JsonLines:
@@ -62,7 +64,7 @@ class JsonLines:
         Raises:
             OSError: when the file cannot be written.
         """
-        line = (line_of(value) + "\n").encode("utf-8", "backslashreplace")
+        line = (line_of(value) + "\n").encode()
         with self._lock:
             self._open()
             if self._is_torn:

@@ -175,7 +175,7 @@ def _mended(event: ReadingMended, context: RunContext) -> None:
         logging.WARNING,
         "reply could not be read",
         context,
-        problems=[str(problem.code) for problem in event.problems],
+        problems=",".join(str(problem.code) for problem in event.problems),
         messages=[excerpts.text(problem.message, _MOST_TEXT) for problem in event.problems],
         raw=excerpts.text(event.raw, _MOST_RAW),
         sent=[
