@@ -463,3 +463,21 @@ def test_a_toolset_combines_filters_and_prefixes_without_leaking():
     assert (base + prefixed).names == ("get_weather", "cn_get_weather")
     assert len((base + prefixed).filter(lambda made: made.name.startswith("cn_"))) == 1
     assert prefixed.call_sync("cn_get_weather", {"city": "x"}).data == "x: 21 °C for 1"
+
+
+async def test_a_plan_runs_only_the_steps_that_need_no_other():
+    seen = []
+
+    @tool
+    def find(name: str) -> str:
+        """Finds an id."""
+        seen.append(name)
+        return "id-7"
+
+    plan = 'find(name="wrench") -> w\nfind(name=$w)'
+    model = ScriptedModel([plan, asks(("c1", "find", '{"name": "id-7"}')), "done"])
+    run = await Agent(model, tools=[find]).run("?")
+    assert seen == ["wrench", "id-7"]
+    assert run.output == "done"
+    assert isinstance(model.requests[1].messages[-1].parts[0], Note)
+    assert_valid(run.messages)

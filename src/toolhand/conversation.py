@@ -291,9 +291,20 @@ class Conversation:
         else:
             output = await self.setup.model.complete(request)
             reply = reader.read(output.text, output.calls, output.finish_reason)
+        if reply.program is not None:
+            reply = self._first_steps(reply)
         if output.calls:
             reply = self._claimed(reply, {call.id for call in output.calls})
         return reply, output.text or output.thinking, output.usage
+
+    def _first_steps(self, reply: Reply) -> Reply:
+        """Of several steps in one reply those that need no other's result; the model is told to go on from there."""
+        ready: tuple[ToolCall, ...] = reply.program.ready
+        if len(ready) == len(reply.calls):
+            return reply
+        message = self.words["steps"].format(count=len(ready))
+        problem = ToolError(code=ErrorCode.UNPARSEABLE, message=message, retryable=True)
+        return replace(reply, calls=ready, problems=(*reply.problems, problem))
 
     def _claimed(self, reply: Reply, sent: set[str]) -> Reply:
         """The reply with every provider's id (those that were `sent`) made unique in the session."""

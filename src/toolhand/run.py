@@ -23,6 +23,8 @@ WORDS: Mapping[Language, Mapping[str, str]] = {
         "limit": "You have reached the limit of this run. Call no more tools: give your best answer from what you have now.",
         "call": "You answered without calling a tool. Call one of the tools now.",
         "empty": "Your reply was empty. Answer the user, or call a tool.",
+        "steps": "Only the first {count} of your steps ran: a step cannot use the result of another in the same reply. "
+        "Go on from the results that you have now, with plain values.",
         "no_answer": "No answer was found before the run's limit ({limit}) was reached.",
         ErrorCode.CANCELLED: "The run was stopped before this call ended.",
         ErrorCode.OUTCOME_UNKNOWN: "The run was stopped during this call: it may or may not have had its effect.",
@@ -32,6 +34,7 @@ WORDS: Mapping[Language, Mapping[str, str]] = {
         "limit": "本次运行已达到上限。不要再调用工具，请根据已有的信息给出最好的回答。",
         "call": "你没有调用工具就回答了。请现在调用其中一个工具。",
         "empty": "你的回复是空的。请回答用户，或调用工具。",
+        "steps": "只执行了你的前 {count} 个步骤：同一次回复中，一个步骤不能使用另一个步骤的结果。请根据现有结果继续。",
         "no_answer": "在达到本次运行的上限（{limit}）之前没有得到答案。",
         ErrorCode.CANCELLED: "运行在这次调用结束之前被停止了。",
         ErrorCode.OUTCOME_UNKNOWN: "运行在这次调用进行中被停止：它可能已经生效，也可能没有。",

@@ -19,7 +19,8 @@ def chosen_language() -> Language | None:
 
 def language_of(text: str) -> Language:
     """The chosen language, or else that of the text: Chinese if it holds a Chinese character."""
-    return chosen_language() or ("zh" if _CHINESE.search(text) else "en")
+    chosen = chosen_language() if "TOOLHAND_LANG" in os.environ else None
+    return chosen or ("zh" if _CHINESE.search(text) else "en")
 
 
 def language_of_person() -> Language:

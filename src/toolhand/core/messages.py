@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from toolhand.core.errors import ToolError
@@ -19,12 +18,6 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 Role = Literal["system", "user", "assistant", "tool"]
 
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "unknown"]
-
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-
-def _nothing() -> Mapping[str, Any]:
-    return _NOTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +53,7 @@ class ToolCall:
 
     id: str
     name: str
-    arguments: Mapping[str, Any] = field(default_factory=_nothing)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     fixes: tuple[Fix, ...] = ()
     problem: ToolError | None = None
 
@@ -92,7 +85,7 @@ class ToolResult:
     call_id: str
     name: str
     outcome: Value | ToolError
-    notes: Mapping[str, Any] = field(default_factory=_nothing)
+    notes: Mapping[str, Any] = field(default_factory=dict)
     remark: str = ""
 
     @property
@@ -175,7 +168,7 @@ class Reply:
         calls: the calls that can run, bound to their tools.
         problems: what could not be read or bound.
         broken: the calls behind `problems` that have a name: each has a `problem` and is owed an answer.
-        program: several steps in one note (a plan or code), where the protocol knows them.
+        program: several steps in one note of which some need another's result; its `ready` calls may run by themselves.
         thinking: the model's reasoning, where it was marked as such. Nothing in it runs.
     """
 
@@ -298,4 +291,4 @@ class BoundCall:
 
     def answer(self, outcome: Value | ToolError, **notes: Any) -> ToolResult:
         """Its result."""
-        return ToolResult(call_id=self.call.id, name=self.tool.name, outcome=outcome, notes=notes or _NOTHING)
+        return ToolResult(call_id=self.call.id, name=self.tool.name, outcome=outcome, notes=notes)

@@ -26,6 +26,7 @@ class MemoryState:
         self._now = clock.now
         self._lock = threading.Lock()
         self._circuits = Circuits(clock.now)
+        self.is_calm = self._circuits.is_calm
         self._windows: dict[tuple[str, float], deque[float]] = {}
         self._receipts: dict[str, tuple[str | None, float, float]] = {}  # value, begun, forgotten at
 
@@ -63,10 +64,6 @@ class MemoryState:
         """How an admitted call ended."""
         with self._lock:
             return self._circuits.settle(name, breaker, admission, health)
-
-    def is_calm(self, name: str) -> bool:
-        """Whether nothing is known against a circuit."""
-        return self._circuits.is_calm(name)
 
     def circuit(self, name: str) -> Circuit:
         """A circuit's state."""

@@ -31,7 +31,8 @@ _BACKTICKS = re.compile("`+")
 _LINE_WINDOW = 320
 """A line is looked at for so many characters to either side."""
 _HAS_WORDS = re.compile(r"[^\W\d_]")
-_MAY_ASK = re.compile(r"[<{\[(｛［【（✿`◁#*]|[:：]|>>>")
+# What a text must hold for anything in it to be a call.
+MAY_ASK = re.compile(r"[<{\[(｛［【（✿`◁#*]|[:：]|>>>")
 # Where an attempt to read a value costs more than it can bring: so many failures are no accident of spelling.
 _MAX_FAILURES = 200
 
@@ -181,8 +182,6 @@ class Scan:
     def run(self) -> Scanned:
         """Walks over the whole text."""
         text = self.text
-        if not _MAY_ASK.search(text):
-            return self.found
         point, table = _table()
         pos = self._line(0, table)
         while True:

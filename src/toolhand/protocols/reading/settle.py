@@ -16,7 +16,7 @@ from toolhand.protocols.reading.asked import Asked, Candidate, Scanned
 from toolhand.protocols.reading.gate import BRACKET_BEGUN, TAG_BEGUN, Gate
 from toolhand.protocols.reading.judge import judge
 from toolhand.protocols.reading.program import Plan, Step
-from toolhand.protocols.reading.scan import Scan
+from toolhand.protocols.reading.scan import MAY_ASK, Scan
 from toolhand.protocols.reading.surroundings import (
     EDGE,
     extents_of,
@@ -86,6 +86,8 @@ class Settler:
             settled: what the structured calls beside the text gave, if there were any.
         """
         settled = settled or Settled()
+        if not MAY_ASK.search(text):  # as most answers: there is nothing in it with which a call could begin
+            return self._plain(text, settled, finish_reason)
         structured = list(settled.calls)
         scanned = Scan(text, self.tools, self._shown_before).run()
         if not scanned.candidates and not scanned.thoughts and not scanned.labelled and not scanned.noise:
