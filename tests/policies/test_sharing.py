@@ -74,7 +74,7 @@ async def states(request):
 
         made_states = [RedisState("redis://double", connect=connect) for _ in range(2)]
     else:
-        made_states = [RedisState(request.getfixturevalue("server").url) for _ in range(2)]
+        made_states = [RedisState(request.getfixturevalue("server").url, timeout=5) for _ in range(2)]
     yield made_states
     for state in made_states:
         assert not state.is_alone, "Redis was not used"
