@@ -69,7 +69,7 @@ class Agent:
         language: "en" or "zh" for the words to the model; the language of the user's message by default.
         sampling: temperature and the like; None leaves the model's defaults.
         policies: the layers around each call instead of `default_policies()`.
-        sinks: who hears of every event: logs, metrics, audit.
+        sinks: who hears of every event beside the log: metrics, audit, traces.
         options: further options for the model's adapter, such as `base_url` and `api_key`.
 
     Raises:

@@ -19,13 +19,16 @@ from toolhand.core.events import (
     LimitReached,
     ModelReplied,
     ReadingMended,
+    RunFailed,
     RunFinished,
+    RunStarted,
     TextDelta,
     TurnStarted,
 )
 from toolhand.core.language import Language, language_of
 from toolhand.core.messages import (
     Message,
+    ModelOutput,
     ModelRequest,
     Note,
     Reply,
@@ -33,13 +36,13 @@ from toolhand.core.messages import (
     Text,
     ToolCall,
     ToolResult,
-    Usage,
     system,
     user,
 )
 from toolhand.core.tools import ToolChoice
 from toolhand.models import Model
 from toolhand.observability import Sink, listening
+from toolhand.observability.defaults import default_sinks
 from toolhand.policies.deduplicate import is_stuck
 from toolhand.policies.sharing.loops import LoopDetector
 from toolhand.policies.shrinking.read_result import read_result_tool
@@ -133,11 +136,23 @@ class Conversation:
             roles=asked.roles,
             emit=asked.on_event or _ignore,
         )
-        self.context = listening(self._base, setup.sinks) if setup.sinks else self._base
+        self._sinks = (*default_sinks(), *setup.sinks)
+        self.context = listening(self._base, self._sinks) if self._sinks else self._base
         self.words = WORDS[self.context.language]
 
     async def drive(self) -> Run:
         """The whole run."""
+        model, said = self.setup.model.name, self.asked.text or ""
+        self.context.emit(RunStarted(text=said, model=model, tools=tuple(self.tools)))
+        try:
+            run = await self._driven()
+        except BaseException as error:
+            self.context.emit(RunFailed(exception=error))
+            raise
+        self.context.emit(RunFinished(run=run))
+        return run
+
+    async def _driven(self) -> Run:
         async with self.session.turnstile:
             start = len(self.session.messages)
             await self._open()
@@ -146,9 +161,7 @@ class Conversation:
             while output is None:
                 stopped = self._limit_reached()
                 output = await self._turn() if stopped is None else await self._forced_answer(stopped)
-            run = self._run(output, "approval" if self.pending else stopped or "answered", start)
-        self.context.emit(RunFinished(run=run))
-        return run
+            return self._run(output, "approval" if self.pending else stopped or "answered", start)
 
     async def _open(self) -> None:
         """Adds the user's message, or runs the calls that waited; either way no call stays without a result."""
@@ -238,27 +251,43 @@ class Conversation:
         """Asks the model once; its reply is in the history afterwards."""
         turn = self.progress.turns = self.progress.turns + 1
         self.context = replace(self._base, turn=turn)
-        if self.setup.sinks:
-            self.context = listening(self.context, self.setup.sinks)
+        if self._sinks:
+            self.context = listening(self.context, self._sinks)
         if has_results(self.context) and self.tools is self.setup.tools:
             self.tools = self.tools.extended(read_result_tool())
-        protocol = self.setup.protocol
-        self.context.emit(TurnStarted(turn=turn, protocol=protocol.name))
-        shown = self.tools.offered(self.context)
+        protocol, shown = self.setup.protocol, self.tools.offered(self.context)
         request = protocol.render(self._history(), shown, choice, self.context.language)
+        request = replace(request, sampling=self.setup.sampling)
+        model = self.setup.model.name
+        self.context.emit(TurnStarted(turn=turn, protocol=protocol.name, model=model, request=request))
         settings = self.tools.dispatch.settings[self.context.language]
         reader = protocol.reader(self.tools, self.session.new_call_id, settings)
-        reply, raw, usage = await self._reply(replace(request, sampling=self.setup.sampling), reader)
-        self.progress.usage += usage
-        parts = (*((Text(reply.text),) if reply.text else ()), *reply.calls, *reply.broken)
-        if not parts:
-            parts = (Text(raw if reply.problems else ""),)
-        self.session.append(Message(role="assistant", parts=parts))
-        self.context.emit(ModelReplied(turn=turn, reply=reply, raw=raw, usage=usage))
-        if reply.problems or any(call.fixes for call in reply.calls):
-            self.context.emit(
-                ReadingMended(raw=raw, problems=reply.problems, calls=(*reply.calls, *reply.broken))
+        reply, output = await self._reply(request, reader)
+        self.progress.usage += output.usage
+        asked = (*reply.calls, *reply.broken)
+        parts = (*((Text(reply.text),) if reply.text else ()), *asked)
+        raw = output.text or output.thinking
+        self.session.append(Message(role="assistant", parts=parts or (Text(raw if reply.problems else ""),)))
+        replied = ModelReplied(
+            turn=turn,
+            reply=reply,
+            raw=raw,
+            usage=output.usage,
+            raw_calls=output.calls,
+            finish_reason=output.finish_reason,
+        )
+        self.context.emit(replied)
+        if reply.problems or any(call.fixes for call in asked):
+            mended = ReadingMended(
+                raw=raw,
+                problems=reply.problems,
+                calls=asked,
+                raw_calls=output.calls,
+                model=model,
+                protocol=protocol.name,
+                tools=tuple(shown),
             )
+            self.context.emit(mended)
         return reply
 
     def _history(self) -> list[Message]:
@@ -270,11 +299,11 @@ class Conversation:
             history.insert(0, system(instructions))
         return history
 
-    async def _reply(self, request: ModelRequest, reader: Reader) -> tuple[Reply, str, Usage]:
+    async def _reply(self, request: ModelRequest, reader: Reader) -> tuple[Reply, ModelOutput]:
         """The model's output, read; what is surely for the user is shown as it comes."""
         self.shown = ""
         if self.asked.streams:
-            output = None
+            output: ModelOutput | None = None
             async for piece in self.setup.model.stream(request):
                 if not isinstance(piece, TextDelta):
                     output = piece
@@ -295,7 +324,7 @@ class Conversation:
             reply = self._first_steps(reply)
         if output.calls:
             reply = self._claimed(reply, {call.id for call in output.calls})
-        return reply, output.text or output.thinking, output.usage
+        return reply, output
 
     def _first_steps(self, reply: Reply) -> Reply:
         """Of several steps in one reply those that need no other's result; the model is told to go on from there."""

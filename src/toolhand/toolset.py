@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -13,6 +13,8 @@ from toolhand.core.messages import ToolCall, ToolResult
 from toolhand.core.tools import Tool
 from toolhand.execution.dispatch import Dispatcher
 from toolhand.execution.running import run_blocking
+from toolhand.observability import listening
+from toolhand.observability.defaults import default_sinks
 from toolhand.policies import Offering, Policy, offering
 from toolhand.tools.collect import each_tool
 from toolhand.tools.collection import ToolCollection
@@ -85,6 +87,8 @@ class Toolset(ToolCollection):
         *,
         user: str = "",
         session: str = "",
+        permissions: Collection[str] = (),
+        roles: Collection[str] = (),
         context: RunContext | None = None,
         **facts: Any,
     ) -> ToolResult:
@@ -95,12 +99,21 @@ class Toolset(ToolCollection):
             arguments: what a model would send.
             user: who asks.
             session: the conversation.
+            permissions: what the user holds.
+            roles: what the user is, for access rules.
             context: the whole context instead.
             facts: values for `Injected` parameters.
         """
-        context = context or RunContext(
-            user=user, session_id=session, facts=facts, language=chosen_language() or "en"
-        )
+        if context is None:
+            context = RunContext(
+                user=user,
+                session_id=session,
+                permissions=frozenset(permissions),
+                roles=frozenset(roles),
+                facts=facts,
+                language=chosen_language() or "en",
+            )
+            context = listening(context, default_sinks())
         call = ToolCall(id=f"call_{next(self._numbers)}", name=name, arguments=arguments or {})
         return await self.dispatch(call, context)
 

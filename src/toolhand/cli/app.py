@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from toolhand import __version__
-from toolhand.cli import demo, models, run, tools
+from toolhand.cli import demo, drift, models, run, tools
 from toolhand.cli.words import say
 from toolhand.core.errors import ToolhandError
 
@@ -28,6 +28,7 @@ app = typer.Typer(
 app.command("run", help=run.HELP)(run.run)
 app.command("demo", help=demo.HELP)(demo.demo)
 app.add_typer(models.app, name="models", help=models.HELP)
+app.add_typer(drift.app, name="drift", help=drift.HELP)
 app.add_typer(tools.app, name="tools", help=tools.HELP)
 
 

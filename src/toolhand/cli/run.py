@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -15,11 +16,16 @@ from toolhand.cli.load import load_tools
 from toolhand.cli.models import ensure_weights
 from toolhand.cli.show import Show
 from toolhand.cli.words import say
+from toolhand.core.approvals import Approve, Decision, Deny
+from toolhand.core.context import RunContext
 from toolhand.core.events import Event, RunFinished
 from toolhand.core.jsonable import jsonable
+from toolhand.core.messages import BoundCall
+from toolhand.execution.layers import default_policies
 from toolhand.execution.running import run_blocking
 from toolhand.models.resolve import default_model
 from toolhand.run import Limits, Run
+from toolhand.toolset import Toolset
 
 HELP = say("Answer a question with tools.", "用工具回答一个问题。")
 
@@ -77,6 +83,8 @@ def run(
     toolset = load_tools(tools, database=db, root=root)
     spec = model or announced_default(err)
     ensure_weights(spec, err, is_agreed=yes)
+    ask = ask_person if sys.stdin.isatty() else None
+    toolset = Toolset(toolset, policies=default_policies(ask=ask))
     agent = Agent(spec, toolset, limits=Limits(turns=turns))
     show = None if as_json else Show(Console(soft_wrap=True), err, is_verbose=verbose)
     try:
@@ -86,6 +94,15 @@ def run(
     if as_json:
         typer.echo(json.dumps(as_dict(finished, spec), ensure_ascii=False, indent=2))
     return 0 if finished.stopped == "answered" else 3
+
+
+async def ask_person(call: BoundCall, context: RunContext) -> Decision:
+    """Asks the person at the terminal whether a call may run."""
+    del context
+    arguments = json.dumps(jsonable(call.call.arguments), ensure_ascii=False)
+    question = say(f"Run {call.tool.name}({arguments})?", f"执行 {call.tool.name}（{arguments}）？")
+    is_agreed = await asyncio.to_thread(typer.confirm, question, default=False, err=True)
+    return Approve() if is_agreed else Deny()
 
 
 def announced_default(err: Console) -> str:

@@ -12,7 +12,7 @@ from toolhand.arguments.bind import bind
 from toolhand.arguments.settings import BindSettings
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ToolError
-from toolhand.core.events import CallFinished, CallStarted
+from toolhand.core.events import CallCancelled, CallFinished, CallStarted
 from toolhand.core.language import Language
 from toolhand.core.messages import BoundCall, ToolCall, ToolResult
 from toolhand.core.tools import ToolChoice
@@ -72,12 +72,20 @@ class Dispatcher:
         bound = self._bound(call, context, choice)
         if isinstance(bound, ToolError):
             result = ToolResult(call_id=call.id, name=call.name, outcome=bound)
-            context.emit(CallFinished(call=replace(call, problem=bound), result=result, seconds=0.0))
+            tool = self.tools.get(call.name)
+            context.emit(
+                CallFinished(call=replace(call, problem=bound), result=result, seconds=0.0, tool=tool)
+            )
             return result
-        context.emit(CallStarted(call=bound.call))
+        context.emit(CallStarted(call=bound.call, tool=bound.tool))
         started = time.monotonic()
-        result = await self._way(bound, context)
-        context.emit(CallFinished(call=bound.call, result=result, seconds=time.monotonic() - started))
+        try:
+            result = await self._way(bound, context)
+        except asyncio.CancelledError:
+            context.emit(CallCancelled(call=bound.call, seconds=time.monotonic() - started, tool=bound.tool))
+            raise
+        seconds = time.monotonic() - started
+        context.emit(CallFinished(call=bound.call, result=result, seconds=seconds, tool=bound.tool))
         return result
 
     async def each(

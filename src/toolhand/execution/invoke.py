@@ -159,7 +159,7 @@ async def _uncancelled(work: Any) -> Any:
 def _raised(call: BoundCall, context: RunContext, error: BaseException) -> ToolResult:
     if isinstance(error, ToolExit):
         error = error.error
-    context.emit(CallFailed(call=call.call, exception=error))
+    context.emit(CallFailed(call=call.call, exception=error, tool=call.tool))
     found = fault(error, call.tool)
     words, wait = _WORDS[context.language], found.details.get("retry_after")
     message = words[found.word].format(

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from functools import lru_cache
 from typing import Final
 
 from toolhand.observability import Sink
 from toolhand.observability.drift import VARIABLE, DriftLog
-from toolhand.observability.log import EventLog
+from toolhand.observability.log import CALLS, CIRCUITS, READING, RUNS, EventLog
 
 _LOG: Final = EventLog()
+_LOGGERS: Final = (logging.root, logging.getLogger("toolhand"), RUNS, CALLS, READING, CIRCUITS)
 
 
 def default_sinks() -> tuple[Sink, ...]:
-    """The sinks that are always there. The log costs next to nothing while no handler wants its levels."""
+    """The sinks that are always there: none where no handler would write what they say, as in a program without logging."""
+    log = (_LOG,) if any(_is_read(logger) for logger in _LOGGERS) else ()
     path = os.environ.get(VARIABLE, "").strip()
-    return (_LOG, _drift_log(path)) if path else (_LOG,)
+    return (*log, _drift_log(path)) if path else log
+
+
+def _is_read(logger: logging.Logger) -> bool:
+    return any(not isinstance(handler, logging.NullHandler) for handler in logger.handlers)
 
 
 @lru_cache(maxsize=8)

@@ -21,6 +21,7 @@ _DAY_SECONDS: Final = 86_400
 _NOT_PLAIN: Final = re.compile("[\x7f\x85\u2028\u2029\ud800-\udfff]")
 """What JSON leaves as it is though it ends a line for some readers, or cannot be encoded."""
 
+_MOST_FIRST: Final = 1024 * 1024
 _STAMP: Final = "%Y%m%dT%H%M%S.%f"
 
 
@@ -115,7 +116,7 @@ class JsonLines:
     def _reopen(self) -> None:
         self._close()
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
         self._descriptor = os.open(self.path, flags, 0o600)
         status = os.fstat(self._descriptor)
         self._identity = (status.st_dev, status.st_ino)
@@ -124,16 +125,19 @@ class JsonLines:
         self._remove_old()
 
     def _ends_whole(self, size: int) -> bool:
-        with self.path.open("rb") as file:
-            file.seek(size - 1)
-            return file.read(1) == b"\n"
+        return self._read_at(size - 1, 1) == b"\n"
 
     def _first_time(self) -> float:
         """When the file's first line was written, by its own word; else when the file last changed."""
-        with self.path.open("rb") as file, contextlib.suppress(ValueError, TypeError, KeyError):
-            first = json.loads(file.readline())
+        with contextlib.suppress(ValueError, TypeError, KeyError):
+            first = json.loads(self._read_at(0, _MOST_FIRST).partition(b"\n")[0])
             return dt.datetime.fromisoformat(first["time"]).timestamp()
-        return self.path.stat().st_mtime
+        return os.fstat(self._descriptor).st_mtime
+
+    def _read_at(self, place: int, count: int) -> bytes:
+        """Reads the open file itself: by now another may stand at the path."""
+        os.lseek(self._descriptor, place, os.SEEK_SET)
+        return os.read(self._descriptor, count)
 
     def _set_aside(self) -> None:
         moment = dt.datetime.fromtimestamp(self._now(), dt.UTC).strftime(_STAMP)

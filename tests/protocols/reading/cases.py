@@ -25,7 +25,9 @@ def load() -> list[dict[str, Any]]:
 
 
 def tools_of(case: dict[str, Any]) -> ToolCollection:
-    return all_tools().only(*case["tools"])
+    if all(isinstance(name, str) for name in case["tools"]):
+        return all_tools().only(*case["tools"])
+    return collect(case["tools"])
 
 
 def squeezed(text: str | None) -> str:
