@@ -74,7 +74,7 @@ def test_several_processes_write_whole_lines(tmp_path, most_bytes):
     assert [writer.wait(60) for writer in writers] == [0, 0, 0]
     found = {}
     for file in tmp_path.iterdir():
-        for line in file.read_text("utf-8").splitlines():
+        for line in filter(None, file.read_text("utf-8").splitlines()):
             value = json.loads(line)
             found.setdefault(value["writer"], set()).add(value["n"])
     assert found == {str(number): set(range(300)) for number in range(3)}

@@ -76,7 +76,7 @@ class JsonLines:
                 raise OSError(f"only part of a line could be written to {self.path}")
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """Every line, oldest first. A line that is not whole, as after a crash, is passed over."""
+        """Every line, oldest first. A line that is empty or not whole, as after a crash, is passed over."""
         for file in (*self._aside(), self.path):
             try:
                 with file.open("rb") as opened:
@@ -125,6 +125,8 @@ class JsonLines:
         self._remove_old()
 
     def _ends_whole(self, size: int) -> bool:
+        # Half a line may also be one that another process is writing at this moment. Then an empty line comes of it, which
+        # does no harm; a line glued to half of another would be lost.
         return self._read_at(size - 1, 1) == b"\n"
 
     def _first_time(self) -> float:
