@@ -56,6 +56,7 @@ class LocalModel:
         # llama.cpp forces no call of these models where one is required: it only keeps them from stopping after the first.
         self._encoder = Encoder(name, Dialect(obeys_tool_choice=False, extra=extra))
         self._runtime: Runtime | None = None
+        self._answers: dict[threading.Thread, threading.Event] = {}
 
     def __repr__(self) -> str:
         return f"LocalModel({self.name!r}, {str(self.settings.path)!r})"
@@ -86,13 +87,19 @@ class LocalModel:
                 yield piece
 
     async def close(self) -> None:
-        """Lets go of the loaded model."""
-        runtime, self._runtime = self._runtime, None
-        if runtime is not None:
-            # Where this was the last one, freeing waits for llama.cpp's threads.
-            waiting = [runtime]
-            del runtime
-            await asyncio.to_thread(waiting.clear)
+        """Stops what it still answers and lets go of the loaded model; the last one to do so frees the memory."""
+        held = [self._runtime]
+        self._runtime = None
+        answers, self._answers = self._answers, {}
+        for is_cancelled in answers.values():
+            is_cancelled.set()
+
+        def let_go() -> None:
+            for thread in answers:
+                thread.join()
+            held.clear()
+
+        await asyncio.to_thread(let_go)
 
     async def _pieces(self, request: ModelRequest) -> AsyncGenerator[TextDelta | ModelOutput, None]:
         runtime = self._runtime
@@ -128,7 +135,9 @@ class LocalModel:
                 output = streamed.finish()
                 give(replace(output, finish_reason="length") if guard.is_repeating else output)
 
-        runtime.start(self._encoder.body(request, streams=True), take, finished)
+        thread = runtime.start(self._encoder.body(request, streams=True), take, finished)
+        self._answers = {t: e for t, e in self._answers.items() if t.is_alive()} | {thread: is_cancelled}
+        del runtime, thread  # a stream that is left open must not keep the weights after `close`
         try:
             while True:
                 piece = await arrived.get()

@@ -76,13 +76,16 @@ class Runtime:
 
     def start(
         self, body: bytes, take: Callable[[Any], bool], finished: Callable[[Exception | None], None]
-    ) -> None:
+    ) -> threading.Thread:
         """Begins to answer a request, in a thread of its own.
 
         Args:
             body: the request, as for chat completions.
             take: called with each chunk; true stops the answer.
             finished: called once at the end, with the error that ended it.
+
+        Returns:
+            The thread, which ends right after `finished`.
 
         Raises:
             ModelError: when it was closed, or belongs to the process that this one was forked from.
@@ -96,9 +99,11 @@ class Runtime:
                 raise ModelError("the model is being closed")
             self._running += 1
         # A daemon, as the end of the program must not wait for a long answer; `close` ends it properly.
-        threading.Thread(
+        thread = threading.Thread(
             target=self._answer, args=(body, take, finished), name="toolhand-local", daemon=True
-        ).start()
+        )
+        thread.start()
+        return thread
 
     def _answer(
         self, body: bytes, take: Callable[[Any], bool], finished: Callable[[Exception | None], None]
