@@ -72,7 +72,7 @@ class Dispatcher:
         bound = self._bound(call, context, choice)
         if isinstance(bound, ToolError):
             result = ToolResult(call_id=call.id, name=call.name, outcome=bound)
-            tool = self.tools.get(call.name)
+            tool = self.tools.lookup(call.name)
             context.emit(
                 CallFinished(call=replace(call, problem=bound), result=result, seconds=0.0, tool=tool)
             )
@@ -81,7 +81,7 @@ class Dispatcher:
         started = time.monotonic()
         try:
             result = await self._way(bound, context)
-        except asyncio.CancelledError:
+        except BaseException:
             context.emit(CallCancelled(call=bound.call, seconds=time.monotonic() - started, tool=bound.tool))
             raise
         seconds = time.monotonic() - started

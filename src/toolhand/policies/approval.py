@@ -87,7 +87,7 @@ class Approval:
                 answer = self._ask(call, context) if self._ask is not None else None
                 return await answer if inspect.isawaitable(answer) else answer
         except Exception as error:  # noqa: BLE001 - whatever goes wrong with asking, nobody has agreed
-            context.emit(CallFailed(call=call.call, exception=error))
+            context.emit(CallFailed(call=call.call, exception=error, tool=call.tool))
             return None
 
     async def _edited(

@@ -103,7 +103,7 @@ async def _failed(
     except ToolFailure as failure:
         said = failure.error.sentence
     except Exception as error:  # noqa: BLE001 - the author's own function may raise anything
-        context.emit(CallFailed(call=call.call, exception=error))
+        context.emit(CallFailed(call=call.call, exception=error, tool=call.tool))
         word = "broken" if when == "before" else "unchecked"
         return ToolError(code=code, message=words[word].format(name=name), hint=hint)
     if said is None or said is True:

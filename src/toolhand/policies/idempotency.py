@@ -70,7 +70,7 @@ class Idempotency:
                 else (str(naming(call.call.arguments)),)
             )
         except Exception as error:  # noqa: BLE001 - the author's own function may raise anything
-            context.emit(CallFailed(call=call.call, exception=error))
+            context.emit(CallFailed(call=call.call, exception=error, tool=call.tool))
             return call.answer(_error("nameless", ErrorCode.EXECUTION, call, context))
         key = digest("errand", call.tool.name, context.user, *errand)
         if IDEMPOTENCY_KEY in call.tool.injected.values():
