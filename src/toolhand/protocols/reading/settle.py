@@ -33,6 +33,8 @@ _VARIABLE = re.compile(r"\$[^\W\d]\w*(?:\.\w+|\[[^\]]*\])*$")
 _FRAGMENT_WORD = re.compile(
     r"(?:<[|｜]?/?(?:\w*:)?|\[/?)(?:\w*(?:tool|func)|invo|call|action|think)", re.IGNORECASE
 )
+# What a call that was wrapped once too often leaves around it: nothing that anybody would say.
+_CRUMBS = re.compile(r"[\s{}\[\]()<>,;:\"'`|｛｝［］（）【】，；：]*")
 _TAIL_FENCE = re.compile(r"(?:^|\n)[ \t]*`{1,2}[ \t]*$")
 
 
@@ -169,6 +171,8 @@ class Settler:
     ) -> Reply:
         if settled.calls or settled.problems:
             said = _TAIL_FENCE.sub("", said).rstrip()
+            if _CRUMBS.fullmatch(said):
+                said = ""
         said = self._without_fragment(said, settled, finish_reason)
         thinking = "\n".join(without_tags(text[begin:end]) for begin, end in scanned.thoughts)
         if not said and not settled.calls and not settled.problems and thinking:
