@@ -65,7 +65,7 @@ class RateLimit:
         message, hint = _WORDS[context.language]
         error = ToolError(
             code=ErrorCode.RATE_LIMITED,
-            message=message.format(name=call.tool.name, seconds=math.ceil(wait)),
+            message=message.format(name=call.tool.name, seconds=max(1, math.ceil(wait - 1e-6))),
             retryable=True,
             hint=hint,
             details={"retry_after": wait},
