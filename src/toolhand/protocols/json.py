@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 
-from toolhand.arguments.settings import BindSettings
 from toolhand.core.language import Language
-from toolhand.core.messages import Message, ModelRequest, ToolCall, ToolResult
-from toolhand.core.tools import ToolChoice
-from toolhand.protocols import Reader
+from toolhand.core.messages import ToolCall, ToolResult
 from toolhand.protocols.prompting import (
+    Prompted,
     Writing,
-    choice_sentence,
     example_arguments,
     example_tools,
     filled,
     framed_text,
-    rendered,
     tool_lines,
     written_arguments,
 )
-from toolhand.protocols.reading.stream import TextReader
 from toolhand.tools.collection import ToolCollection
 
 _RULES = {
@@ -45,7 +40,7 @@ You are then given the results. When you know the answer, or no tool fits, reply
 参数的值取自对话或工具结果，不要编造。
 之后你会得到结果。知道答案之后，或者没有合适的工具时，直接用文字回答，不要写 JSON。""",
 }
-_CHOICE = {
+_CHOICE: Mapping[Language, Mapping[str, str]] = {
     "en": {
         "required": "Call a tool now{which}: reply with the JSON only.",
         "none": "Call no tool now: answer in plain words.",
@@ -87,27 +82,6 @@ def _results(results: Sequence[ToolResult], language: Language) -> str:
     )
 
 
-def _choice(choice: ToolChoice, language: Language) -> str:
-    return choice_sentence(choice, _CHOICE[language])
+WRITING = Writing(rules=_rules, calls=_calls, answer=str, results=_results, choice=_CHOICE)
 
-
-WRITING = Writing(rules=_rules, calls=_calls, answer=str, results=_results, choice=_choice)
-
-
-class PromptedJson:
-    """Calls as JSON in the text, for any model that follows instructions."""
-
-    name = "json"
-
-    def render(
-        self, messages: Sequence[Message], tools: ToolCollection, choice: ToolChoice, language: Language
-    ) -> ModelRequest:
-        """The rules in the system message, calls as JSON, results in tags."""
-        return rendered(WRITING, messages, tools, choice, language)
-
-    def reader(self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings) -> Reader:
-        """Reads JSON calls, and whatever else the model falls into."""
-        return TextReader(tools, new_id, settings)
-
-
-PROTOCOL = PromptedJson()
+PROTOCOL = Prompted(name="json", writing=WRITING)

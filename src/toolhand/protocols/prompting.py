@@ -12,10 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from toolhand.arguments.settings import BindSettings
 from toolhand.core.jsonable import jsonable, result_text
 from toolhand.core.language import Language
 from toolhand.core.messages import Message, ModelRequest, Note, Text, ToolCall, ToolResult
 from toolhand.core.tools import Tool, ToolChoice
+from toolhand.protocols import Reader
+from toolhand.protocols.reading.stream import TextReader
 from toolhand.tools.collection import ToolCollection
 from toolhand.tools.export import visible_parameters
 
@@ -29,7 +32,7 @@ class Writing:
         calls: an assistant's words and calls as text.
         answer: an assistant's answer as text.
         results: results as text, framed so that what is in them cannot pass for the frame.
-        choice: the sentence for a tool_choice other than "auto".
+        choice: the sentences for a tool_choice other than "auto", as `choice_sentence` takes them, by language.
         stop: sequences at which the server shall stop.
     """
 
@@ -37,8 +40,31 @@ class Writing:
     calls: Callable[[str, Sequence[ToolCall]], str]
     answer: Callable[[str], str]
     results: Callable[[Sequence[ToolResult], Language], str]
-    choice: Callable[[ToolChoice, Language], str]
+    choice: Mapping[Language, Mapping[str, str]]
     stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompted:
+    """A protocol that lives in the prompt: rules in the system message, calls and results as text.
+
+    Args:
+        name: its file's name.
+        writing: how it writes things down.
+    """
+
+    name: str
+    writing: Writing
+
+    def render(
+        self, messages: Sequence[Message], tools: ToolCollection, choice: ToolChoice, language: Language
+    ) -> ModelRequest:
+        """The whole history in text alone."""
+        return rendered(self.writing, messages, tools, choice, language)
+
+    def reader(self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings) -> Reader:
+        """Reads its own spelling, and whatever else the model falls into."""
+        return TextReader(tools, new_id, settings)
 
 
 def rendered(
@@ -59,7 +85,7 @@ def rendered(
         role = "assistant" if message.role == "assistant" else "user"
         _add(turns, role, _written(writing, message, language))
     if len(tools) and (choice.mode != "auto" or choice.names):
-        _add(turns, "user", writing.choice(choice, language))
+        _add(turns, "user", choice_sentence(choice, writing.choice[language]))
     text = "\n\n".join(part for part in instructions if part)
     head = [Message(role="system", parts=(Text(text),))] if text else []
     body = [Message(role=role, parts=(Text(text),)) for role, text in turns]  # type: ignore[arg-type]

@@ -7,25 +7,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 
-from toolhand.arguments.settings import BindSettings
 from toolhand.core.language import Language
-from toolhand.core.messages import Message, ModelRequest, ToolCall, ToolResult
-from toolhand.core.tools import ToolChoice
-from toolhand.protocols import Reader
+from toolhand.core.messages import ToolCall, ToolResult
 from toolhand.protocols.prompting import (
+    Prompted,
     Writing,
-    choice_sentence,
     example_arguments,
     example_tools,
     filled,
     framed_text,
-    rendered,
     tool_lines,
     written_arguments,
 )
-from toolhand.protocols.reading.stream import TextReader
 from toolhand.tools.collection import ToolCollection
 
 _RULES = {
@@ -54,7 +49,7 @@ Action Input: {arguments}
 Thought: 我知道答案了
 Final Answer: 答案""",
 }
-_CHOICE = {
+_CHOICE: Mapping[Language, Mapping[str, str]] = {
     "en": {
         "required": "Use a tool now{which}: write Action and Action Input.",
         "none": "Use no tool now: write the Final Answer.",
@@ -93,34 +88,13 @@ def _results(results: Sequence[ToolResult], language: Language) -> str:
     return "\n".join(f"Observation: {framed_text(result, language, _FRAME)}" for result in results)
 
 
-def _choice(choice: ToolChoice, language: Language) -> str:
-    return choice_sentence(choice, _CHOICE[language])
-
-
 WRITING = Writing(
     rules=_rules,
     calls=_calls,
     answer=_answer,
     results=_results,
-    choice=_choice,
+    choice=_CHOICE,
     stop=("\nObservation:", "\nObservation：", "\n观察：", "\n观察:"),
 )
 
-
-class ReAct:
-    """One step at a time, in labelled lines."""
-
-    name = "react"
-
-    def render(
-        self, messages: Sequence[Message], tools: ToolCollection, choice: ToolChoice, language: Language
-    ) -> ModelRequest:
-        """The rules in the system message, calls as Action lines, results as the user's Observation."""
-        return rendered(WRITING, messages, tools, choice, language)
-
-    def reader(self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings) -> Reader:
-        """Reads labelled lines in both languages; what follows an invented Observation is dropped."""
-        return TextReader(tools, new_id, settings)
-
-
-PROTOCOL = ReAct()
+PROTOCOL = Prompted(name="react", writing=WRITING)

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from toolhand.arguments.settings import BindSettings
 from toolhand.core.jsonable import jsonable
 from toolhand.core.language import Language
-from toolhand.core.messages import Message, ModelRequest, ToolCall, ToolResult
-from toolhand.core.tools import Tool, ToolChoice
-from toolhand.protocols import Reader
+from toolhand.core.messages import ToolCall, ToolResult
+from toolhand.core.tools import Tool
 from toolhand.protocols.prompting import (
+    Prompted,
     Writing,
-    choice_sentence,
     example_arguments,
     example_tools,
     filled,
     framed_text,
-    rendered,
 )
-from toolhand.protocols.reading.stream import TextReader
 from toolhand.tools.collection import ToolCollection
 
 _RULES = {
@@ -45,7 +41,7 @@ When you know the answer, or no tool fits, answer in plain words without a block
 参数的值取自对话或结果，不要编造。
 知道答案之后，或者没有合适的工具时，直接用文字回答，不要写方块。""",
 }
-_CHOICE = {
+_CHOICE: Mapping[Language, Mapping[str, str]] = {
     "en": {
         "required": "Use a tool now{which}: write only the [TOOL: …] block.",
         "none": "Use no tool now: answer in plain words.",
@@ -100,27 +96,6 @@ def _results(results: Sequence[ToolResult], language: Language) -> str:
     )
 
 
-def _choice(choice: ToolChoice, language: Language) -> str:
-    return choice_sentence(choice, _CHOICE[language])
+WRITING = Writing(rules=_rules, calls=_calls, answer=str, results=_results, choice=_CHOICE)
 
-
-WRITING = Writing(rules=_rules, calls=_calls, answer=str, results=_results, choice=_choice)
-
-
-class Template:
-    """Blocks with one parameter a line: nothing to quote, nothing to nest."""
-
-    name = "template"
-
-    def render(
-        self, messages: Sequence[Message], tools: ToolCollection, choice: ToolChoice, language: Language
-    ) -> ModelRequest:
-        """The rules in the system message, calls as blocks, results as blocks of the user's."""
-        return rendered(WRITING, messages, tools, choice, language)
-
-    def reader(self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings) -> Reader:
-        """Reads blocks, and whatever else the model falls into."""
-        return TextReader(tools, new_id, settings)
-
-
-PROTOCOL = Template()
+PROTOCOL = Prompted(name="template", writing=WRITING)
