@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import subprocess
@@ -192,6 +193,21 @@ async def test_a_conversation_that_is_too_long(small: LocalModel) -> None:
         await small.complete(ModelRequest(messages=(user("word " * 9000),)))
     assert not caught.value.retryable
     await small.close()
+
+
+@pytest.mark.model
+async def test_an_error_that_is_kept_does_not_keep_the_weights(small: LocalModel) -> None:
+    gc.collect()
+    gc.disable()  # a gigabyte must not wait for the collector
+    try:
+        with pytest.raises(ModelError) as kept:
+            await small.complete(ModelRequest(messages=(user("word " * 9000),)))
+        assert runtime._LOADED
+        await small.close()
+        assert not runtime._LOADED
+        assert kept.value.status == 400
+    finally:
+        gc.enable()
 
 
 @pytest.mark.model

@@ -121,7 +121,8 @@ class LocalModel:
             try:
                 text = streamed.feed(_as_chunk(chunk))
             except Exception as error:  # noqa: BLE001 - llama.cpp swallows what a callback raises; it is given on instead
-                errors.append(error)
+                # Without its traceback, whose frames lead to the weights and would hold them as long as the error is held.
+                errors.append(error.with_traceback(None))
                 return True
             if text:
                 give(TextDelta(text=text))

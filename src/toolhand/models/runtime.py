@@ -115,7 +115,7 @@ class Runtime:
         try:
             self._server.handle_chat_completions(body, callback)
         except Exception as raised:  # noqa: BLE001 - llama.cpp raises for a template or a setting that it refuses
-            error = raised
+            error = raised.with_traceback(None)  # its frames would hold the weights
         finally:
             with self._idle:
                 self._running -= 1
