@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from typing import Annotated
 
 import pytest
+from pydantic import AfterValidator
 
 from toolhand import Agent, Limits, RunContext, Session, ToolFailure, Toolset, tool
 from toolhand.core.errors import ModelError, SettingsError, UnknownToolError
@@ -481,3 +483,94 @@ async def test_a_plan_runs_only_the_steps_that_need_no_other():
     assert run.output == "done"
     assert isinstance(model.requests[1].messages[-1].parts[0], Note)
     assert_valid(run.messages)
+
+
+def test_an_exit_in_the_midst_of_a_run_reaches_the_caller_and_the_next_run_works():
+    def reply(request):
+        raise SystemExit(3)
+
+    with pytest.raises(SystemExit):
+        Agent(ScriptedModel(reply)).run_sync("?")
+    assert Agent(ScriptedModel(["ok"])).run_sync("?").output == "ok"
+
+
+async def test_a_listener_that_raises_does_not_end_the_run():
+    def listen(event):
+        raise ZeroDivisionError
+
+    run = await Agent(ScriptedModel([weather("京"), "ok"]), tools=[get_weather]).run("?", on_event=listen)
+    assert run.output == "ok"
+
+
+async def test_a_type_whose_validator_raises_does_not_end_the_run():
+    @tool
+    def pick(x: Annotated[int, AfterValidator(lambda value: {}[value])]) -> int:
+        """Picks."""
+        return x
+
+    run = await Agent(ScriptedModel([asks(("c1", "pick", '{"x": 1}')), "ok"]), tools=[pick]).run("?")
+    assert run.results[0].error is not None
+    assert run.results[0].error.code == "execution"
+
+
+async def test_the_limit_of_calls_holds_inside_one_reply():
+    ran = []
+
+    @tool
+    def note(n: int) -> int:
+        """Notes."""
+        ran.append(n)
+        return n
+
+    many = asks(*((f"c{n}", "note", f'{{"n": {n}}}') for n in range(50)))
+    run = await Agent(ScriptedModel([many, "ok"]), tools=[note], limits=Limits(calls=10)).run("?")
+    assert sorted(ran) == list(range(10))
+    assert run.stopped == "call_limit"
+    assert_valid(run.messages)
+
+
+def test_a_tool_may_call_itself_deeper_than_its_threads():
+    made = {}
+
+    def factorial(n: int) -> int:
+        """Factorial."""
+        return 1 if n < 2 else n * made["set"].call_sync("factorial", {"n": n - 1}).data
+
+    made["set"] = Toolset([tool(factorial)])
+    assert made["set"].call_sync("factorial", {"n": 20}).data == 2432902008176640000
+
+
+async def test_a_tool_that_asks_its_own_runs_session_gets_an_error_instead_of_waiting():
+    made = {}
+
+    @tool
+    def ask(question: str) -> str:
+        """Asks."""
+        return made["agent"].run_sync(question, session="s").output
+
+    made["agent"] = Agent(ScriptedModel([asks(("c1", "ask", '{"question": "x"}')), "ok"]), tools=[ask])
+    run = await asyncio.wait_for(made["agent"].run("?", session="s"), 10)
+    assert run.results[0].error is not None
+    assert run.output == "ok"
+
+
+@pytest.mark.parametrize(
+    "second", ["pay(amount=p*2)", "pay(amount='p*2')", 'pay(amount="${p}")', "pay(amount=str(p))"]
+)
+async def test_a_step_with_a_formula_over_another_does_not_run(second):
+    paid = []
+
+    @tool
+    def price(item: str) -> int:
+        """Price."""
+        return 7
+
+    @tool(effect="writes")
+    def pay(amount: str) -> str:
+        """Pays."""
+        paid.append(amount)
+        return "paid"
+
+    model = ScriptedModel([f"p = price(item='a')\n{second}", "ok"])
+    await Agent(model, tools=[price, pay]).run("?")
+    assert paid == []

@@ -12,6 +12,7 @@ from toolhand.core.approvals import Approve, Deny, Edit, PendingCall, decision_f
 from toolhand.core.errors import SettingsError
 from toolhand.core.messages import ModelOutput, RawCall
 from toolhand.execution.layers import default_policies
+from toolhand.policies.conditions import requires
 from toolhand.policies.permission import AccessRule
 from toolhand.testing import ScriptedModel
 
@@ -235,3 +236,75 @@ async def test_a_hundred_parallel_calls_keep_their_order():
     model = ScriptedModel([asks(*((f"c{n}", "echo", f'{{"n": {n}}}') for n in range(100))), "ok"])
     run = await Agent(model, tools=[echo]).run("?", limits=Limits(calls=200))
     assert [result.data for result in run.results] == list(range(100))
+
+
+async def test_what_a_run_knew_survives_its_suspension():
+    done: list[str] = []
+
+    @tool
+    def search_flights(to: str) -> str:
+        """Searches."""
+        return "F1"
+
+    @tool(effect="writes", approval=True, before=requires("search_flights"))
+    def book(flight: str) -> str:
+        """Books."""
+        done.append(flight)
+        return "booked"
+
+    script = [
+        asks(("c1", "search_flights", '{"to": "X"}')),
+        asks(("c2", "book", '{"flight": "F1"}')),
+        "done",
+    ]
+    agent = Agent(ScriptedModel(script), tools=[search_flights, book])
+    run = await agent.run("?", session="s")
+    resumed = await agent.resume("s", {run.pending[0].approval_id: Approve()})
+    assert resumed.output == "done"
+    assert done == ["F1"]
+
+
+async def test_a_failing_call_may_run_again_after_something_was_changed():
+    broken = [True]
+
+    @tool
+    def run_tests() -> str:
+        """Runs the tests."""
+        if broken[0]:
+            raise RuntimeError
+        return "green"
+
+    @tool(effect="writes")
+    def edit(text: str) -> str:
+        """Edits."""
+        broken[0] = text != "3"
+        return "edited"
+
+    script = []
+    for n in range(1, 4):
+        script += [asks(("a", "run_tests", "{}")), asks(("b", "edit", f'{{"text": "{n}"}}'))]
+    script += [asks(("a", "run_tests", "{}")), "ok"]
+    run = await Agent(ScriptedModel(script), tools=[run_tests, edit]).run("?")
+    assert run.results[-1].data == "green"
+
+
+async def test_a_session_of_another_user_is_refused():
+    with pytest.raises(SettingsError, match="another user"):
+        await Agent(ScriptedModel(["x"])).run("?", session=Session("s", user="ann"), user="bob")
+
+
+async def test_a_users_own_read_result_is_left_alone():
+    @tool
+    def read_result(handle: str) -> str:
+        """Mine."""
+        return "mine"
+
+    @tool
+    def report() -> str:
+        """A report."""
+        return "x" * 40_000
+
+    run = await Agent(ScriptedModel([asks(("c", "report", "{}")), "ok"]), tools=[report, read_result]).run(
+        "?"
+    )
+    assert run.output == "ok"

@@ -9,6 +9,7 @@ from typing import Any, TypedDict, Unpack, cast
 from toolhand.conversation import Asked, Conversation, Setup
 from toolhand.core import plugins
 from toolhand.core.approvals import Decision
+from toolhand.core.errors import SettingsError
 from toolhand.core.events import Event
 from toolhand.core.language import Language
 from toolhand.core.messages import Sampling
@@ -205,6 +206,8 @@ class Agent:
         streams: bool = False,
     ) -> Asked:
         session, user, choice = options.get("session"), options.get("user", ""), options.get("tool_choice")
+        if isinstance(session, Session) and user and session.user and session.user != user:
+            raise SettingsError(f"the session '{session.id}' belongs to another user than '{user}'")
         return Asked(
             text=text,
             session=self.session(session, user=user)

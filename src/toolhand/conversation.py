@@ -6,7 +6,7 @@ It knows no protocol's text, no provider's field names and no tool's types. What
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -51,6 +51,8 @@ from toolhand.protocols import ModelProtocol, Reader
 from toolhand.run import WORDS, Limits, Progress, Run, Stopped
 from toolhand.sessions.session import Session
 from toolhand.toolset import Toolset
+
+READ_RESULT = "read_result"
 
 EQUAL_ROUNDS = 5
 """How many equal rounds, calls and results alike, make a loop."""
@@ -110,8 +112,15 @@ class Asked:
     on_event: Callable[[Event], None] | None = None
 
 
-def _ignore(event: Event) -> None:
-    """Nobody listens."""
+@dataclass(frozen=True, slots=True)
+class _Listener:
+    """A caller's `on_event` as a sink: what it raises never reaches the run."""
+
+    listen: Callable[[Event], None]
+
+    def __call__(self, event: Event, context: RunContext) -> None:
+        del context
+        self.listen(event)
 
 
 class Conversation:
@@ -134,11 +143,16 @@ class Conversation:
             facts=asked.facts,
             permissions=asked.permissions,
             roles=asked.roles,
-            emit=asked.on_event or _ignore,
+            memory=self._remembered(),
         )
-        self._sinks = (*default_sinks(), *setup.sinks)
+        listener = () if asked.on_event is None else (_Listener(asked.on_event),)
+        self._sinks = (*listener, *default_sinks(), *setup.sinks)
         self.context = listening(self._base, self._sinks) if self._sinks else self._base
         self.words = WORDS[self.context.language]
+
+    def _remembered(self) -> dict[Hashable, Any]:
+        """What policies knew when the run was suspended that is resumed now; else nothing."""
+        return self.session.suspended if self.asked.text is None else {}
 
     async def drive(self) -> Run:
         """The whole run."""
@@ -217,6 +231,7 @@ class Conversation:
     async def _run_calls(self, calls: Sequence[ToolCall], choice: ToolChoice) -> None:
         """Runs the calls that end the history; each gets exactly one result, but for those that wait for a person."""
         finished: dict[str, ToolResult] = {}
+        calls = self._within_limit(calls)
         try:
             await self.tools.dispatch.each(calls, self.context, choice, finished=finished)
         finally:
@@ -228,6 +243,7 @@ class Conversation:
             ]
             self.pending = tuple(PendingCall.from_json(error.details["pending"]) for error in waiting)
             answered = [result for result in results if result.error not in waiting]
+            self.session.suspended = self.context.memory if waiting else {}
             if answered:
                 self.session.append(Message(role="tool", parts=tuple(answered)))
             self.progress.note(calls, results)
@@ -235,6 +251,15 @@ class Conversation:
             self.progress.is_looping = self.loops.turn(
                 [(call.name, call.arguments) for call in calls], results
             )
+
+    def _within_limit(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
+        """The calls, those beyond the run's limit with a problem instead of a run."""
+        limit = self.asked.limits.calls
+        left = len(calls) if limit is None else max(0, limit - len(self.progress.calls))
+        if left >= len(calls):
+            return calls
+        problem = ToolError(code=ErrorCode.NOT_ALLOWED, message=self.words["calls"].format(limit=limit))
+        return [*calls[:left], *(replace(call, problem=call.problem or problem) for call in calls[left:])]
 
     def _polls(self, call: ToolCall) -> bool:
         tool = self.tools.get(call.name)
@@ -253,8 +278,8 @@ class Conversation:
         self.context = replace(self._base, turn=turn)
         if self._sinks:
             self.context = listening(self.context, self._sinks)
-        if has_results(self.context) and self.tools is self.setup.tools:
-            self.tools = self.tools.extended(read_result_tool())
+        if has_results(self.context) and READ_RESULT not in self.tools:
+            self.tools = self.tools.extended(read_result_tool(name=READ_RESULT))
         protocol, shown = self.setup.protocol, self.tools.offered(self.context)
         request = protocol.render(self._history(), shown, choice, self.context.language)
         request = replace(request, sampling=self.setup.sampling)

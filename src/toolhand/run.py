@@ -23,6 +23,7 @@ WORDS: Mapping[Language, Mapping[str, str]] = {
         "limit": "You have reached the limit of this run. Call no more tools: give your best answer from what you have now.",
         "call": "You answered without calling a tool. Call one of the tools now.",
         "empty": "Your reply was empty. Answer the user, or call a tool.",
+        "calls": "This run may make at most {limit} calls: this one did not run.",
         "steps": "Only the first {count} of your steps ran: a step cannot use the result of another in the same reply. "
         "Go on from the results that you have now, with plain values.",
         "no_answer": "No answer was found before the run's limit ({limit}) was reached.",
@@ -34,6 +35,7 @@ WORDS: Mapping[Language, Mapping[str, str]] = {
         "limit": "本次运行已达到上限。不要再调用工具，请根据已有的信息给出最好的回答。",
         "call": "你没有调用工具就回答了。请现在调用其中一个工具。",
         "empty": "你的回复是空的。请回答用户，或调用工具。",
+        "calls": "本次运行最多调用 {limit} 次工具：这次调用没有执行。",
         "steps": "只执行了你的前 {count} 个步骤：同一次回复中，一个步骤不能使用另一个步骤的结果。请根据现有结果继续。",
         "no_answer": "在达到本次运行的上限（{limit}）之前没有得到答案。",
         ErrorCode.CANCELLED: "运行在这次调用结束之前被停止了。",

@@ -169,3 +169,20 @@ def test_anything_becomes_strict_json(value):
     plain = jsonable(value)
     assert strict(json.dumps(plain, ensure_ascii=False, allow_nan=False)) == plain
     result_text(value).encode()
+
+
+def test_a_graph_of_objects_ends():
+    class Employee:
+        def __init__(self, name):
+            self.name, self.others = name, []
+
+    staff = [Employee(str(n)) for n in range(40)]
+    for one in staff:
+        one.others = [other for other in staff if other is not one]
+    assert len(result_text(staff)) < 1_000_000
+    assert result_text(json) == "json"
+
+
+def test_the_same_instance_in_a_list_is_shown_each_time():
+    point = Point(1)
+    assert jsonable([point, point]) == [{"x": 1}, {"x": 1}]

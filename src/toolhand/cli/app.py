@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Any
@@ -57,6 +58,11 @@ def run_app(arguments: list[str] | None = None) -> int:
     Args:
         arguments: the words after `toolhand`; those of the process by default.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(
+                errors="replace"
+            )  # a terminal that cannot show a character shows a question mark
     try:
         code = app(args=arguments, standalone_mode=False)
     except ToolhandError as error:

@@ -72,7 +72,7 @@ class PendingCall:
     def of(cls, call: BoundCall, context: RunContext) -> PendingCall:
         """From a call that is about to run."""
         return cls(
-            approval_id=approval_id(call.call, context.session_id),
+            approval_id=approval_id(call.call, context),
             call_id=call.call.id,
             name=call.tool.name,
             arguments=dict(call.call.arguments),
@@ -92,9 +92,9 @@ class PendingCall:
         return cls(**{key: value[key] for key in cls.__dataclass_fields__ if key in value})
 
 
-def approval_id(call: ToolCall, session_id: str) -> str:
+def approval_id(call: ToolCall, context: RunContext) -> str:
     """The name of exactly this call, the same in every process."""
-    return digest("approval", session_id, call.id, call.name, canonical(call.arguments))
+    return digest("approval", context.user, context.session_id, call.id, call.name, canonical(call.arguments))
 
 
 def decide(context: RunContext, decisions: Mapping[str, Decision]) -> None:
@@ -112,7 +112,7 @@ def decision_for(call: ToolCall, context: RunContext) -> Decision | None:
     decisions = context.memory.get(_DECISIONS)
     if not decisions:
         return None
-    found: Decision | None = decisions.get(approval_id(call, context.session_id), decisions.get(call.id))
+    found: Decision | None = decisions.get(approval_id(call, context), decisions.get(call.id))
     return found
 
 

@@ -16,6 +16,7 @@ from decimal import Decimal
 from enum import Enum
 from itertools import islice
 from pathlib import PurePath
+from types import ModuleType
 from typing import Any, Final
 from uuid import UUID
 
@@ -24,6 +25,12 @@ from toolhand.core.language import Language
 from toolhand.core.messages import ToolResult, Value
 
 MAX_DEPTH: Final = 40
+MOST_NODES: Final = 500_000
+"""How many lists, objects and the like are shown of one value."""
+
+MOST_VISITS: Final = 3
+"""How often the same object is shown."""
+
 MAX_ITERATED: Final = 10_000
 """How many items are taken from an iterator, which may have no end."""
 
@@ -39,10 +46,25 @@ def jsonable(value: Any) -> Any:
     Times become ISO 8601, `Decimal` keeps its digits as text, NaN and infinities become null, bytes become text where they
     are text and a short description where they are not, a value that contains itself is cut there with a mark.
     """
-    return _jsonable(value, [], 0)
+    return _jsonable(value, _Above(), 0)
 
 
-def _jsonable(value: Any, above: list[int], depth: int) -> Any:
+class _Above(list[int]):
+    """The objects around a value by identity, and how many more are shown in all."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = MOST_NODES
+        self.shown: dict[int, tuple[object, int]] = {}
+
+    def has_shown(self, value: object) -> bool:
+        """Whether an object was shown often enough: a graph of objects has no end of paths through it."""
+        _, times = self.shown.get(id(value), (value, 0))
+        self.shown[id(value)] = (value, times + 1)
+        return times >= MOST_VISITS
+
+
+def _jsonable(value: Any, above: _Above, depth: int) -> Any:
     kind = type(value)
     if kind is str:
         return _encodable(value)
@@ -61,6 +83,9 @@ def _jsonable(value: Any, above: list[int], depth: int) -> Any:
         return "(the same object again)"
     if depth > MAX_DEPTH:
         return "(nested too deeply)"
+    above.left -= 1
+    if above.left < 0:
+        return "(too much to show)"
     above.append(id(value))
     try:
         return _composite(value, above, depth + 1)
@@ -77,7 +102,7 @@ def _simple(value: Any) -> Any:
     if isinstance(value, str):
         return _encodable(str(value))
     if isinstance(value, int):
-        return _jsonable(int(value), [], 0)
+        return _jsonable(int(value), _Above(), 0)
     if isinstance(value, Decimal):
         return str(value) if value.is_finite() else None
     if isinstance(value, dt.datetime | dt.date | dt.time):
@@ -89,7 +114,7 @@ def _simple(value: Any) -> Any:
     return _NOT_SIMPLE
 
 
-def _composite(value: Any, above: list[int], depth: int) -> Any:
+def _composite(value: Any, above: _Above, depth: int) -> Any:
     if isinstance(value, Mapping):
         return {_key(key): _jsonable(item, above, depth) for key, item in list(value.items())}
     if isinstance(value, list | tuple):
@@ -100,6 +125,8 @@ def _composite(value: Any, above: list[int], depth: int) -> Any:
         return sorted(
             (_jsonable(item, above, depth) for item in value), key=lambda item: (str(type(item)), str(item))
         )
+    if above.has_shown(value):
+        return "(the same object again)"
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
             f.name: _jsonable(getattr(value, f.name), above, depth)
@@ -111,8 +138,8 @@ def _composite(value: Any, above: list[int], depth: int) -> Any:
     return _duck(value, above, depth)
 
 
-def _duck(value: Any, above: list[int], depth: int) -> Any:
-    if isinstance(value, type):
+def _duck(value: Any, above: _Above, depth: int) -> Any:
+    if isinstance(value, type | ModuleType):
         return value.__name__
     if hasattr(value, "model_dump"):  # pydantic
         return _jsonable(value.model_dump(), above, depth)
@@ -139,7 +166,7 @@ def _duck(value: Any, above: list[int], depth: int) -> Any:
 def _key(key: Any) -> str:
     if isinstance(key, str):
         return _encodable(key)
-    plain = _jsonable(key, [], MAX_DEPTH - 1)
+    plain = _jsonable(key, _Above(), MAX_DEPTH - 1)
     return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
 
 

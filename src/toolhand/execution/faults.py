@@ -76,7 +76,7 @@ def fault(error: BaseException, tool: Tool) -> Fault:
     """
     try:
         return _judged(error, tool)
-    except Exception:  # noqa: BLE001 - an exception's own attributes may do anything
+    except BaseException:  # noqa: BLE001 - an exception's own attributes may do anything
         return Fault(word="raised", code=ErrorCode.EXECUTION)
 
 

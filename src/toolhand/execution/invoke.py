@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from toolhand.arguments.defaults import fill_defaults
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ToolError, ToolFailure
 from toolhand.core.events import CallFailed
-from toolhand.core.jsonable import jsonable
+from toolhand.core.jsonable import MAX_ITERATED, jsonable
 from toolhand.core.messages import BoundCall, ToolResult, Value
 from toolhand.core.tools import Tool
 from toolhand.execution.faults import fault
@@ -89,6 +89,8 @@ async def _outcome(call: BoundCall, context: RunContext) -> Value | ToolError | 
                 retryable=True,
                 detail=str(error).rstrip("。. "),
             )
+        except Exception as error:  # noqa: BLE001 - a type's own validators may raise anything
+            return _raised(call, context, error)
     filled = dict(arguments)
     for parameter, key in tool.injected.items():
         try:
@@ -124,8 +126,18 @@ async def _run(call: BoundCall, arguments: dict[str, Any], context: RunContext) 
     else:
         value = await stoppable(function(**arguments))  # type: ignore[misc]
     if inspect.isasyncgen(value):
-        value = [item async for item in value]
+        value = await _items(value)
     return jsonable(value)
+
+
+async def _items(generator: AsyncIterator[Any]) -> list[Any]:
+    """What an async generator gives, which may have no end."""
+    found: list[Any] = []
+    async for item in generator:
+        found.append(item)
+        if len(found) > MAX_ITERATED:
+            return [*found[:MAX_ITERATED], f"(more than {MAX_ITERATED} items)"]
+    return found
 
 
 async def _in_thread(tool: Tool, arguments: dict[str, Any]) -> tuple[Any, bool]:

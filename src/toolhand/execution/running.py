@@ -6,7 +6,7 @@ import asyncio
 import atexit
 import threading
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -53,13 +53,26 @@ def run_blocking(work: Coroutine[Any, Any, T]) -> T:
         raise RuntimeError(
             "the synchronous face was called from inside an async tool: await the async one instead"
         )
-    future = asyncio.run_coroutine_threadsafe(work, loop)
+    future = asyncio.run_coroutine_threadsafe(_contained(work), loop)
     try:
-        return future.result()
+        value, raised = future.result()
     except KeyboardInterrupt:
         future.cancel()
         _settled(loop)
         raise
+    if raised is not None:
+        raise raised
+    return value
+
+
+async def _contained(work: Coroutine[Any, Any, T]) -> tuple[T, BaseException | None]:
+    """The work's value or what it raised: an exit that left a task would end the loop that all callers share."""
+    try:
+        return await work, None
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
+        return cast("T", None), error
 
 
 def _settled(loop: asyncio.AbstractEventLoop) -> None:

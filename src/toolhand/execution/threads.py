@@ -53,6 +53,10 @@ class Stopped(BaseException):
     """Raised inside a plain tool whose call was given up, so that it does nothing more. Let it pass, as you would Ctrl-C."""
 
 
+_DEPTH: contextvars.ContextVar[int] = contextvars.ContextVar("_DEPTH", default=0)
+"""How many tools in threads the asking code is inside of."""
+
+
 @dataclass(eq=False, slots=True)
 class _Lane:
     """One tool's threads.
@@ -133,9 +137,17 @@ class Threads:
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
+        depth = _DEPTH.get()
         with self._lock:
-            lane = self._lane(tool)
-            job = _Job(function, contextvars.copy_context(), loop, future, lane, on_start)
+            # A call from inside a tool has a lane of its own: it must not wait for the call that waits for it.
+            lane = self._lane(f"{tool}\x00{depth}" if depth else tool)
+            context = contextvars.copy_context()
+            context.run(_DEPTH.set, depth + 1)
+            job = _Job(function, context, loop, future, lane, on_start)
+            if depth and not self._free and self._threads >= self.most:
+                raise AllStuckError(
+                    f"'{tool}' was called from {depth} calls inside one another, and no thread is left"
+                )
             if lane.stuck >= lane.most or len(self._stuck) >= self.most:
                 self._tell_stuck_again()
                 raise AllStuckError(f"{lane.stuck} calls of '{tool}' have been given up and have not ended")

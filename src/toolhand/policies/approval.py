@@ -70,7 +70,7 @@ class Approval:
         if decision is None and self._ask is not None:
             decision = await self._asked(call, context)
             if decision is not None:
-                approvals.decide(context, {approvals.approval_id(call.call, context.session_id): decision})
+                approvals.decide(context, {approvals.approval_id(call.call, context): decision})
         match decision:
             case Approve():
                 return await proceed(call, context)
@@ -99,7 +99,7 @@ class Approval:
         if isinstance(bound, ToolError):
             message = words["invalid"].format(name=call.tool.name)
             return call.answer(replace(bound, message=f"{message} {bound.message}", retryable=False))
-        approvals.decide(context, {approvals.approval_id(bound.call, context.session_id): Approve()})
+        approvals.decide(context, {approvals.approval_id(bound.call, context): Approve()})
         result = await proceed(bound, context)
         remark = words["edited"].format(arguments=dict(bound.call.arguments))
         notes = {**result.notes, "edited": dict(bound.call.arguments)}
@@ -107,12 +107,15 @@ class Approval:
 
 
 def _validated(tool: Tool) -> Rebind:
-    def rebind(call: ToolCall, context: RunContext) -> BoundCall | ToolError:  # noqa: ARG001 - the type's
+    def rebind(call: ToolCall, context: RunContext) -> BoundCall | ToolError:
         try:
             if tool.validate is not None:
                 tool.validate(call.arguments)
         except ValueError as error:
             return ToolError(code=ErrorCode.INVALID_ARGUMENT, message=str(error))
+        except Exception as error:  # noqa: BLE001 - a type's own validators may raise anything
+            context.emit(CallFailed(call=call, exception=error, tool=tool))
+            return ToolError(code=ErrorCode.INVALID_ARGUMENT, message="")
         return BoundCall(call=call, tool=tool)
 
     return rebind

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from typing import Any, Final
 
@@ -102,7 +103,9 @@ async def _failed(
             said = await said
     except ToolFailure as failure:
         said = failure.error.sentence
-    except Exception as error:  # noqa: BLE001 - the author's own function may raise anything
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - the author's own function may raise anything
         context.emit(CallFailed(call=call.call, exception=error, tool=call.tool))
         word = "broken" if when == "before" else "unchecked"
         return ToolError(code=code, message=words[word].format(name=name), hint=hint)

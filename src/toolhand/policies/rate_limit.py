@@ -74,5 +74,5 @@ class RateLimit:
 
 
 def _taking(what: str, scope: Scope, rate: Rate, context: RunContext) -> Taking:
-    who = {"user": context.user, "session": context.session_id, "everybody": ""}[scope]
+    who = {"user": context.user, "session": f"{context.user}\x00{context.session_id}", "everybody": ""}[scope]
     return Taking(key=f"{what}:{scope}:{who}", count=rate.count, seconds=rate.seconds)

@@ -7,9 +7,16 @@ import concurrent.futures
 import threading
 import uuid
 from collections import deque
+from collections.abc import Hashable
+from contextvars import ContextVar
 from types import TracebackType
+from typing import Any
 
+from toolhand.core.errors import SettingsError
 from toolhand.core.messages import Message, ToolCall
+
+_INSIDE: ContextVar[frozenset[int]] = ContextVar("_INSIDE", default=frozenset())
+"""The turnstiles that the code that asks is inside of, also in a tool's thread."""
 
 
 class Turnstile:
@@ -21,6 +28,14 @@ class Turnstile:
         self._waiting: deque[concurrent.futures.Future[None]] = deque()
 
     async def __aenter__(self) -> None:
+        if id(self) in _INSIDE.get():
+            raise SettingsError(
+                "a tool asked the session of the run that called it: it would wait for itself; give it a session of its own"
+            )
+        await self._pass()
+        _INSIDE.set(_INSIDE.get() | {id(self)})
+
+    async def _pass(self) -> None:
         with self._mutex:
             if not self._is_taken:
                 self._is_taken = True
@@ -40,6 +55,7 @@ class Turnstile:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        _INSIDE.set(_INSIDE.get() - {id(self)})
         self._pass_on()
 
     def _pass_on(self) -> None:
@@ -64,6 +80,7 @@ class Session:
         self.id = id or uuid.uuid4().hex
         self.user = user
         self.turnstile = Turnstile()
+        self.suspended: dict[Hashable, Any] = {}
         self._messages: list[Message] = []
         self._ids: set[str] = set()
 

@@ -81,6 +81,11 @@ class Repeats:
         if last is None:
             return "run"
         if last.error is not None:
+            if errand.era != self.era and last.error.code is not ErrorCode.OUTCOME_UNKNOWN:
+                errand.same = errand.recalls = errand.asked = (
+                    0  # something was changed since: it may be mended
+                )
+                return "run"
             return self._judge_failed(errand, exact, tool, now)
         if not _may_repeat(tool):
             if exact in errand.results and errand.era == self.era:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Any
 
 from toolhand.core.messages import ToolCall
 
+_WORD = re.compile(r"[^\W\d]\w*")
 _VARIABLE = re.compile(r"\$\{?[A-Za-z_\u4e00-\u9fff]")
 
 
@@ -41,15 +41,24 @@ class Plan:
     @property
     def ready(self) -> tuple[ToolCall, ...]:
         """The calls before the first one that has a condition or takes another's result: these may run by themselves."""
-        return tuple(step.call for step in takewhile(_needs_nothing, self.steps))
+        found: list[ToolCall] = []
+        saved: set[str] = set()
+        for step in self.steps:
+            if step.when or any(_mentions(text, saved) for text in _texts(step.call.arguments)):
+                break
+            found.append(step.call)
+            saved |= {step.save_as.lstrip("$")} - {""}
+        return tuple(found)
 
 
-def _needs_nothing(step: Step) -> bool:
-    return not step.when and not _names_a_variable(step.call.arguments)
+def _mentions(text: str, saved: set[str]) -> bool:
+    """Whether a text may stand for another step's result: rather one step too late than one with a formula for a value."""
+    return _VARIABLE.search(text) is not None or not saved.isdisjoint(_WORD.findall(text))
 
 
-def _names_a_variable(value: Any) -> bool:
+def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
-        return _VARIABLE.search(value) is not None
+        yield value
     items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    return any(_names_a_variable(item) for item in items)
+    for item in items:
+        yield from _texts(item)

@@ -56,6 +56,12 @@ class Settled:
     steps: list[Step] = field(default_factory=list)
     has_variables: bool = False
 
+    @property
+    def program(self) -> Plan | None:
+        """The steps as a plan, where one of them may need another's result or has a condition."""
+        is_plan = self.has_variables or any(step.save_as for step in self.steps[:-1])
+        return Plan(steps=tuple(self.steps)) if is_plan and self.calls else None
+
     def fail(self, call: ToolCall, problem: ToolError) -> None:
         """Notes a call that cannot run."""
         self.problems.append(problem)
@@ -140,7 +146,7 @@ class Settler:
         if structured:
             _drop_repeated(settled, structured)
         answer = next((found.answer for found in reversed(scanned.candidates) if found.answer), None)
-        program = Plan(steps=tuple(settled.steps)) if settled.has_variables and settled.calls else None
+        program = settled.program
         return Reply(
             text=answer,
             calls=tuple(settled.calls),
@@ -177,7 +183,7 @@ class Settler:
         thinking = "\n".join(without_tags(text[begin:end]) for begin, end in scanned.thoughts)
         if not said and not settled.calls and not settled.problems and thinking:
             self._look_into(thinking, settled)
-        program = Plan(steps=tuple(settled.steps)) if settled.has_variables and settled.calls else None
+        program = settled.program
         return Reply(
             text=said or None,
             calls=tuple(settled.calls),
