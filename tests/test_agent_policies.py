@@ -308,3 +308,41 @@ async def test_a_users_own_read_result_is_left_alone():
         "?"
     )
     assert run.output == "ok"
+
+
+async def test_a_refusal_does_not_repeat_a_sensitive_value():
+    @tool(sensitive=["badge"])
+    def door(badge: int) -> str:
+        """Opens a door."""
+        return "open"
+
+    result = await Toolset([door]).call("door", {"badge": "ZX-Secret-998"})
+    assert result.error is not None
+    assert "ZX-Secret-998" not in repr(result)
+    assert "badge" in result.error.message
+
+
+async def test_a_hidden_tool_is_not_chosen_on_the_wire():
+    @tool(permission="orders:write")
+    def order(item: str) -> str:
+        """Orders."""
+        return item
+
+    model = ScriptedModel(["no", "no"])
+    await Agent(model, tools=[order, look], tool_choice="order").run("?")
+    assert "order" not in model.requests[0].tool_choice.names
+
+
+async def test_a_tool_that_cancels_its_own_task_does_not_end_the_run():
+    @tool
+    async def quits() -> str:
+        """Quits."""
+        asyncio.current_task().cancel()
+        await asyncio.sleep(0)
+        return ""
+
+    model = ScriptedModel([asks(("a", "quits", "{}"), ("b", "look", '{"number": 1}')), "ok"])
+    run = await Agent(model, tools=[quits, look]).run("?")
+    assert run.output == "ok"
+    assert run.results[1].ok
+    assert_valid(run.messages)

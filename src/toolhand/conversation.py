@@ -281,6 +281,9 @@ class Conversation:
         if has_results(self.context) and READ_RESULT not in self.tools:
             self.tools = self.tools.extended(read_result_tool(name=READ_RESULT))
         protocol, shown = self.setup.protocol, self.tools.offered(self.context)
+        if choice.names:  # a tool that is not shown cannot be chosen
+            names = tuple(name for name in choice.names if name in shown)
+            choice = ToolChoice(choice.mode, names) if names else ToolChoice("none")
         request = protocol.render(self._history(), shown, choice, self.context.language)
         request = replace(request, sampling=self.setup.sampling)
         model = self.setup.model.name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -25,7 +26,6 @@ from toolhand.execution.layers import default_policies
 from toolhand.execution.running import run_blocking
 from toolhand.models.resolve import default_model
 from toolhand.run import Limits, Run
-from toolhand.toolset import Toolset
 
 HELP = say("Answer a question with tools.", "用工具回答一个问题。")
 
@@ -80,20 +80,36 @@ def run(
     if not question.strip():
         raise typer.BadParameter(say("the question is empty", "问题是空的"))
     err = Console(stderr=True, soft_wrap=True)
-    toolset = load_tools(tools, database=db, root=root)
+    if as_json:  # whatever a tool or its file prints must not get between the lines of the JSON
+        with contextlib.redirect_stdout(sys.stderr):
+            spec, finished = _run_with(question, model, tools, db, root, turns, err, None, yes)
+        typer.echo(json.dumps(as_dict(finished, spec), ensure_ascii=False, indent=2))
+        return 0 if finished.stopped == "answered" else 3
+    show = Show(Console(soft_wrap=True), err, is_verbose=verbose)
+    _, finished = _run_with(question, model, tools, db, root, turns, err, show, yes)
+    return 0 if finished.stopped == "answered" else 3
+
+
+def _run_with(
+    question: str,
+    model: str | None,
+    tools: str,
+    database: Path | None,
+    root: Path | None,
+    turns: int,
+    err: Console,
+    show: Show | None,
+    is_agreed: bool,
+) -> tuple[str, Run]:
+    toolset = load_tools(tools, database=database, root=root)
     spec = model or announced_default(err)
-    ensure_weights(spec, err, is_agreed=yes)
+    ensure_weights(spec, err, is_agreed=is_agreed)
     ask = ask_person if sys.stdin.isatty() else None
-    toolset = Toolset(toolset, policies=default_policies(ask=ask))
-    agent = Agent(spec, toolset, limits=Limits(turns=turns))
-    show = None if as_json else Show(Console(soft_wrap=True), err, is_verbose=verbose)
+    agent = Agent(spec, toolset, policies=default_policies(ask=ask), limits=Limits(turns=turns))
     try:
-        finished = answer(agent, question, show)
+        return spec, answer(agent, question, show)
     finally:
         run_blocking(agent.close())
-    if as_json:
-        typer.echo(json.dumps(as_dict(finished, spec), ensure_ascii=False, indent=2))
-    return 0 if finished.stopped == "answered" else 3
 
 
 async def ask_person(call: BoundCall, context: RunContext) -> Decision:

@@ -20,6 +20,7 @@ from toolhand.execution.invoke import invoke
 from toolhand.execution.layers import default_policies
 from toolhand.execution.workers.definition import check_isolation
 from toolhand.policies import Policy, chain
+from toolhand.policies.redact import refusal
 from toolhand.tools.collection import ToolCollection
 
 _NOT_ALLOWED = {
@@ -71,8 +72,10 @@ class Dispatcher:
         """One call's result."""
         bound = self._bound(call, context, choice)
         if isinstance(bound, ToolError):
-            result = ToolResult(call_id=call.id, name=call.name, outcome=bound)
             tool = self.tools.lookup(call.name)
+            if tool is not None and tool.rules.sensitive:
+                bound = refusal(bound, call.arguments, tool.rules.sensitive)
+            result = ToolResult(call_id=call.id, name=call.name, outcome=bound)
             context.emit(
                 CallFinished(call=replace(call, problem=bound), result=result, seconds=0.0, tool=tool)
             )
@@ -117,7 +120,8 @@ class Dispatcher:
             async with asyncio.TaskGroup() as group:
                 for call in calls:
                     group.create_task(one(call))
-        return tuple(found[call.id] for call in calls)
+        # A tool that cancelled its own task has left nothing.
+        return tuple(found[call.id] for call in calls if call.id in found)
 
     def rebind(self, call: ToolCall, context: RunContext) -> BoundCall | ToolError:
         """Binds a call anew, such as one whose arguments a person has changed."""

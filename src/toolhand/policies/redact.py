@@ -106,6 +106,18 @@ def _error(
     return error if after is before else replace(error, **after)
 
 
+def refusal(error: ToolError, arguments: Any, sensitive: frozenset[str]) -> ToolError:
+    """A refusal of arguments as anybody may see it: without the values that were sent under sensitive names.
+
+    Args:
+        error: why the arguments could not be bound.
+        arguments: what was sent, right or wrong.
+        sensitive: the tool's declared names.
+    """
+    sent = arguments if isinstance(arguments, Mapping) else {}
+    return _error(error, sensitive, (), tuple(_texts(sent, sensitive)))
+
+
 def _texts(arguments: Mapping[str, Any], sensitive: frozenset[str]) -> Iterator[str]:
     """The values of sensitive arguments, which must not come back in another field or sentence."""
     names = {folded(name) for name in sensitive}

@@ -149,6 +149,8 @@ def choice_sentence(choice: ToolChoice, words: Mapping[str, str]) -> str:
     return filled(words[choice.mode], which=filled(words["which"], names=names) if names else "", names=names)
 
 
+_CONTROL = re.compile(r"<[|｜][^|｜<>\s]{1,60}[|｜]>|\[/?INST\]|</?s>", re.IGNORECASE)
+
 _PLACEHOLDERS: dict[str, Any] = {
     "string": "…",
     "integer": 1,
@@ -190,5 +192,5 @@ def unforgeable(text: str, frame: re.Pattern[str]) -> str:
 
 
 def framed_text(result: ToolResult, language: Language, frame: re.Pattern[str]) -> str:
-    """A result's text, made unforgeable."""
-    return unforgeable(result_text(result, language), frame)
+    """A result's text, made unforgeable; the marks of chat templates, which a server may read as its own, are broken too."""
+    return unforgeable(unforgeable(result_text(result, language), frame), _CONTROL)
