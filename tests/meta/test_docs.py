@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 
@@ -49,3 +50,10 @@ def test_links_between_documents_hold():
     for document in DOCUMENTS:
         for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8")):
             assert (document.parent / target).exists(), f"{document.name} -> {target}"
+
+
+@pytest.mark.parametrize(("language", "name"), [("en", "gallery.md"), ("zh", "gallery.zh.md")])
+def test_the_gallery_is_up_to_date(language, name, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    gallery = importlib.import_module("gallery")
+    assert (ROOT / "docs" / "reference" / name).read_text(encoding="utf-8") == gallery.gallery(language)
