@@ -13,8 +13,8 @@ CASES = ROOT / "tests" / "cases" / "reading" / "drift.jsonl"
 HEADS = {
     "en": "# Gallery of mended outputs\n\nWhat models wrote, what was read, and the liberties taken (`fix.kind`). Made from "
     "`tests/cases/reading` by `scripts/gallery.py`; every entry is a test.\n",
-    "zh": "# 修正示例\n\n模型写了什么、读出了什么、做了哪些修正（`fix.kind`）。由 `scripts/gallery.py` 根据 `tests/cases/reading` "
-    "生成，每一条都是一个测试。\n",
+    "zh": "# 修正示例\n\n模型写了什么、读出了什么、做了哪些修正（`fix.kind`）。"
+    "由 `scripts/gallery.py` 根据 `tests/cases/reading` 生成，每一条都是一个测试。\n",
 }
 WORDS = {"en": ("read as", "mended", "as it stands"), "zh": ("读作", "修正", "无需修正")}
 A_FAMILY = 2
