@@ -37,12 +37,13 @@ async def test_one_users_limit_is_not_anothers(text):
 
 async def test_scopes():
     for scope, expected in [
-        ("session", ["rate_limited", None]),
+        ("session", [None, None]),  # another user's session of the same name is another session
         ("everybody", ["rate_limited", "rate_limited"]),
     ]:
         way, tool = Way(RateLimit(MemoryState(FakeClock()))), made(ok, rate_limit=f"1/minute/{scope}")
         assert await asked(way, tool, "a", "s1") == [None]
         assert await asked(way, tool, "b", "s1") + await asked(way, tool, "b", "s2") == expected
+        assert await asked(way, tool, "a", "s1") == ["rate_limited"]
 
 
 async def test_the_window_moves_and_the_error_says_when():

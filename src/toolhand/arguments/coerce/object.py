@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from toolhand.arguments.checks import is_sentinel, same
-from toolhand.arguments.coerce.anything import encodable
+from toolhand.arguments.coerce.anything import encodable, mended
 from toolhand.arguments.coerce.jsontext import read_json
 from toolhand.arguments.coerce.walk import Walk, refuse
 from toolhand.arguments.faults import ABSENT, Fault, Refused, Trouble
@@ -186,7 +186,12 @@ class _Reading:
         for key in self.unknown:
             place, sent = member(self.path, key), self.sent.get(key)
             if self.shape.extra is not None or self.walk.settings.extra == "keep":
-                outcome = self.walk.read(sent, self.shape.extra or _ANY, place)
+                extra = self.shape.extra
+                outcome = (
+                    mended(sent, _ANY, place, self.walk)
+                    if extra is None
+                    else self.walk.read(sent, extra, place)
+                )
                 if type(outcome) is Refused:
                     self.faults += outcome.faults
                 else:
