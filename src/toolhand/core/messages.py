@@ -194,12 +194,14 @@ class Usage:
         input_tokens: tokens of the prompts.
         output_tokens: tokens of the replies.
         cached_tokens: how many of the prompts' tokens came from the server's cache.
+        cache_write_tokens: how many of them it put there, where it charges for that.
     """
 
     requests: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -207,6 +209,7 @@ class Usage:
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
         )
 
 

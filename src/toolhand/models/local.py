@@ -58,6 +58,11 @@ class LocalModel:
         self._runtime: Runtime | None = None
         self._answers: dict[threading.Thread, threading.Event] = {}
 
+    @property
+    def context_tokens(self) -> int:
+        """How many tokens prompt and reply may have together."""
+        return self.settings.context_tokens
+
     def __repr__(self) -> str:
         return f"LocalModel({self.name!r}, {str(self.settings.path)!r})"
 
