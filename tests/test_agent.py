@@ -436,7 +436,7 @@ async def test_one_agent_serves_many_users_with_injected_facts():
 
 
 def test_unknown_settings_are_named():
-    with pytest.raises(SettingsError, match="no 'nothing'"):
+    with pytest.raises(SettingsError, match="no protocol 'nothing'"):
         Agent(ScriptedModel([]), protocol="nothing")
     with pytest.raises(SettingsError):
         Agent("nothing-such:model")

@@ -346,3 +346,29 @@ async def test_a_tool_that_cancels_its_own_task_does_not_end_the_run():
     assert run.output == "ok"
     assert run.results[1].ok
     assert_valid(run.messages)
+
+
+async def test_a_shrunk_result_may_be_read_on_under_a_choice_that_names_other_tools():
+    @tool
+    def all_orders() -> list[dict[str, str]]:
+        """Every order."""
+        return [{"number": str(i), "note": "x" * 50} for i in range(2_000)]
+
+    def reads_on(request):
+        assert "read_result" in [shown.name for shown in request.tools]
+        handle = request.messages[-1].results[0].notes["handle"]
+        return asks(("c2", "read_result", json.dumps({"handle": handle, "start": 1_500, "count": 1})))
+
+    for choice in (["all_orders"], "all_orders"):
+        model = ScriptedModel([asks(("c1", "all_orders", "{}")), reads_on, "done"])
+        run = await Agent(model, tools=[all_orders, look]).run("orders?", tool_choice=choice)
+        assert [result.ok for result in run.results] == [True, True]
+        assert "1500" in json.dumps(run.results[1].data)
+        assert all("look" not in request.tool_choice.names for request in model.requests)
+
+
+async def test_what_was_required_is_done_after_one_call():
+    model = ScriptedModel([asks(("c1", "look", '{"number": 1}')), "done"])
+    run = await Agent(model, tools=[look]).run("look", tool_choice="required")
+    assert run.output == "done"
+    assert [request.tool_choice.mode for request in model.requests] == ["required", "auto"]

@@ -18,6 +18,7 @@ from toolhand.execution.running import run_blocking
 from toolhand.models import Model
 from toolhand.models.resolve import resolve
 from toolhand.observability import Sink
+from toolhand.options import check_values, refuse_misspelt, refuse_unknown
 from toolhand.policies import Policy
 from toolhand.protocols import ModelProtocol
 from toolhand.run import Limits, Run
@@ -93,6 +94,17 @@ class Agent:
         sinks: Sequence[Sink] = (),
         **options: Any,
     ) -> None:
+        refuse_misspelt("Agent", options, Agent.__init__.__annotations__)
+        check_values(
+            "Agent",
+            tool_choice=tool_choice,
+            limits=limits,
+            language=language,
+            sampling=sampling,
+            protocol=protocol,
+            policies=policies,
+            sinks=sinks,
+        )
         is_ready = isinstance(tools, Toolset) and policies is None
         self.tools: Toolset = tools if is_ready else Toolset(tools, policies=policies)
         _ = (
@@ -205,6 +217,8 @@ class Agent:
         *,
         streams: bool = False,
     ) -> Asked:
+        refuse_unknown("a run", options, RunOptions.__optional_keys__)
+        check_values("a run", **({} if text is None else {"text": text}), **options)
         session, user, choice = options.get("session"), options.get("user", ""), options.get("tool_choice")
         if isinstance(session, Session) and user and session.user and session.user != user:
             raise SettingsError(f"the session '{session.id}' belongs to another user than '{user}'")
@@ -229,7 +243,10 @@ def _protocol(protocol: str | ModelProtocol, model: Model) -> ModelProtocol:
     if not isinstance(protocol, str):
         return protocol
     name = getattr(model, "protocol", "native") if protocol == "auto" else protocol
-    found: ModelProtocol = plugins.load("protocols", name).PROTOCOL
+    found: ModelProtocol | None = plugins.found("protocols", name, "PROTOCOL")
+    if found is None:
+        there = ", ".join(("auto", *plugins.members("protocols", "PROTOCOL")))
+        raise SettingsError(f"there is no protocol '{protocol}'; there is: {there}")
     return found
 
 

@@ -6,7 +6,7 @@ It knows no protocol's text, no provider's field names and no tool's types. What
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -143,16 +143,13 @@ class Conversation:
             facts=asked.facts,
             permissions=asked.permissions,
             roles=asked.roles,
-            memory=self._remembered(),
+            # What policies knew when the run was suspended that is resumed now.
+            memory=self.session.suspended if asked.text is None else {},
         )
         listener = () if asked.on_event is None else (_Listener(asked.on_event),)
         self._sinks = (*listener, *default_sinks(), *setup.sinks)
         self.context = listening(self._base, self._sinks) if self._sinks else self._base
         self.words = WORDS[self.context.language]
-
-    def _remembered(self) -> dict[Hashable, Any]:
-        """What policies knew when the run was suspended that is resumed now; else nothing."""
-        return self.session.suspended if self.asked.text is None else {}
 
     async def drive(self) -> Run:
         """The whole run."""
@@ -186,7 +183,7 @@ class Conversation:
                     f"no call of session '{self.session.id}' waits for a decision: there is nothing to resume"
                 )
             decide(self.context, self.asked.decisions)
-            await self._run_calls(waiting, self.asked.choice)
+            await self._run_calls(waiting, self._choice())
             return
         if waiting:
             gone = tuple(self._unfinished(call, has_started=False) for call in waiting)
@@ -197,12 +194,17 @@ class Conversation:
         reached = self.progress.limit_reached(self.asked.limits, self.context.seconds_left)
         return reached or ("loop" if self.progress.is_looping or is_stuck(self.context) else None)
 
+    def _choice(self) -> ToolChoice:
+        more = (READ_RESULT,) if has_results(self.context) else ()
+        return self.asked.choice.now(more, is_done=bool(self.progress.calls))
+
     async def _turn(self) -> str | None:
         """One reply and what it asks for; its text if it is the answer."""
-        reply = await self._ask(self.asked.choice)
+        choice = self._choice()
+        reply = await self._ask(choice)
         calls = (*reply.calls, *reply.broken)
         if calls:
-            await self._run_calls(calls, self.asked.choice)
+            await self._run_calls(calls, choice)
         self.progress.repairs = 0 if reply.calls else self.progress.repairs + 1
         note = self._objection(reply)
         if note is not None and not self.pending:

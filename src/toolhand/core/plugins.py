@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
@@ -27,6 +28,42 @@ def load(group: str, name: str) -> Any:
     for entry in entry_points(group=f"toolhand.{group}", name=name):
         return entry.load()
     raise SettingsError(f"there is no '{name}' among the {group}; there is: {', '.join(names(group))}")
+
+
+def member(group: str, name: str, what: str) -> Any:
+    """What a file of a group offers under a name, such as a protocol's `PROTOCOL`. Files without it do not count.
+
+    Args:
+        group: a folder of the package.
+        name: a file in it, or the name of another package's entry point, which may be the thing itself.
+        what: the name in the module.
+
+    Raises:
+        SettingsError: when nothing of that name offers it; the message lists what does.
+    """
+    offer = found(group, name, what)
+    if offer is None:
+        there = ", ".join(members(group, what))
+        raise SettingsError(f"there is no '{name}' among the {group}; there is: {there}")
+    return offer
+
+
+def members(group: str, what: str) -> tuple[str, ...]:
+    """Every name with which `member` finds something, sorted. Loads the whole group: for lists and errors."""
+    return tuple(name for name in names(group) if found(group, name, what) is not None)
+
+
+@lru_cache(256)
+def found(group: str, name: str, what: str) -> Any:
+    """As `member`, but None where nothing of that name offers it."""
+    spelt = name.replace("-", "_")
+    module = f"toolhand.{group}.{spelt}"
+    if spelt.isidentifier() and not spelt.startswith("_") and find_spec(module):
+        return getattr(import_module(module), what, None)
+    for entry in entry_points(group=f"toolhand.{group}", name=name):
+        loaded = entry.load()
+        return getattr(loaded, what, loaded)
+    return None
 
 
 def names(group: str) -> tuple[str, ...]:

@@ -193,3 +193,14 @@ class ToolChoice:
     def allows(self, name: str) -> bool:
         """Whether a call to this tool is allowed."""
         return self.mode != "none" and (not self.names or name in self.names)
+
+    def now(self, more: tuple[str, ...], *, is_done: bool) -> ToolChoice:
+        """The choice as it holds in the middle of a run.
+
+        Args:
+            more: tools that may be called beside those that are named.
+            is_done: whether a call was made: what was required is done then, or the run would never end.
+        """
+        mode = "auto" if is_done and self.mode == "required" else self.mode
+        names = (*self.names, *(name for name in more if name not in self.names)) if self.names else ()
+        return self if (mode, names) == (self.mode, self.names) else ToolChoice(mode, names)

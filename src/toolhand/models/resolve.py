@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
+from toolhand.arguments.suggest import closest
 from toolhand.core import plugins
 from toolhand.core.errors import SettingsError
 from toolhand.core.language import Language, language_of_person
@@ -19,6 +20,10 @@ Provider = Mapping[str, str]
 """A row of `providers.toml`: base_url, key_variable, and default_model where one is known."""
 
 _SCHEMES: Final = ("http://", "https://")
+
+_CONNECT: Final = "connect"
+
+_UNEXPECTED: Final = re.compile(r"unexpected keyword argument '(\w+)'")
 
 
 def resolve(spec: str | Model, **options: Any) -> Model:
@@ -37,6 +42,8 @@ def resolve(spec: str | Model, **options: Any) -> Model:
             raise SettingsError(
                 f"options ({', '.join(options)}) only go with a model's name, not with a model"
             )
+        if not isinstance(spec, Model):
+            raise SettingsError(f"a model is a name such as 'local', or a Model, and {spec!r} is neither")
         return spec
     spec = spec.strip()
     if spec.startswith(_SCHEMES):
@@ -48,32 +55,43 @@ def resolve(spec: str | Model, **options: Any) -> Model:
         options.setdefault("base_url", provider["base_url"])
         options.setdefault("api_key", _key(spec, provider))
         return _made(spec, "openai", rest or provider.get("default_model", ""), options)
-    if adapter not in plugins.names("models") or not _is_adapter(adapter):
-        raise SettingsError(f"there is no model '{spec}': write {', '.join(spellings())}")
+    if not callable(plugins.found("models", adapter, _CONNECT)):
+        raise SettingsError(
+            f"there is no model '{spec}': {_meant(adapter, rest)}write {', '.join(spellings())}"
+        )
     return _made(spec, adapter, rest, options)
 
 
 def _made(spec: str, adapter: str, rest: str, options: Mapping[str, Any]) -> Model:
-    module = plugins.load("models", adapter)
-    connect = getattr(module, "connect", module)  # another package's entry point may be the function itself
+    connect = plugins.member("models", adapter, _CONNECT)
     try:
-        inspect.signature(connect).bind(rest, **options)
+        model: Model = connect(rest, **options)
     except TypeError as error:
-        raise SettingsError(f"the model '{spec}' cannot be made with these options: {error}") from None
-    model: Model = connect(rest, **options)
+        wrong = _UNEXPECTED.search(str(error))
+        if wrong and wrong[1] in options:
+            raise SettingsError(f"the model '{spec}' has no option '{wrong[1]}'") from None
+        raise
     return model
 
 
-def _is_adapter(name: str) -> bool:
-    module = plugins.load("models", name)
-    return callable(getattr(module, "connect", module))
+def _meant(adapter: str, rest: str) -> str:
+    """The close spelling of an adapter's or a provider's name, as words for an error; else nothing."""
+    near = closest(adapter, ["local", *_adapters(), *providers()]) if adapter else ""
+    return f"did you mean '{near}:{rest}'? Or " if near and rest else ""
+
+
+def _adapters() -> list[str]:
+    found = plugins.members("models", _CONNECT)
+    return [
+        name
+        for name in found
+        if name not in ("local", "http") and callable(plugins.member("models", name, _CONNECT))
+    ]
 
 
 def spellings() -> tuple[str, ...]:
     """Every way of naming a model, for people."""
-    adapters = [
-        name for name in plugins.names("models") if name not in ("local", "http") and _is_adapter(name)
-    ]
+    adapters = _adapters()
     remote = [f"{name}:<model>" for name in (*adapters, *providers())]
     return (
         "local",

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from toolhand.arguments.settings import DEFAULT, BindSettings
+from toolhand.core import plugins
 from toolhand.core.errors import SettingsError
 from toolhand.core.messages import FinishReason, Reply
 from toolhand.protocols import Reader
@@ -15,7 +16,8 @@ from toolhand.protocols.reading.stream import TextReader
 from toolhand.tools.collect import collect
 from toolhand.tools.collection import ToolCollection
 
-PROTOCOLS = ("auto", "native", "json", "react", "template", "plan")
+_SPELLINGS = ("auto", "plan")
+"""What can be read beside the protocols in which a model can be asked."""
 
 
 def fresh_id() -> str:
@@ -70,5 +72,7 @@ def reader(
 
 
 def _check(protocol: str) -> None:
-    if protocol not in PROTOCOLS:
-        raise SettingsError(f"there is no protocol '{protocol}'; there is: {', '.join(PROTOCOLS)}")
+    if protocol in _SPELLINGS or plugins.found("protocols", protocol, "PROTOCOL") is not None:
+        return
+    there = sorted({*_SPELLINGS, *plugins.members("protocols", "PROTOCOL")})
+    raise SettingsError(f"there is no protocol '{protocol}'; there is: {', '.join(there)}")

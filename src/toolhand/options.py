@@ -1,0 +1,105 @@
+"""What the options of an agent and of its runs must be. A wrong one is named before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from toolhand.arguments.suggest import closest, is_near
+from toolhand.core.errors import SettingsError
+from toolhand.core.messages import Sampling
+from toolhand.core.tools import ToolChoice
+from toolhand.run import Limits
+from toolhand.sessions.session import Session
+
+
+def _is_names(value: Any) -> bool:
+    """Whether it is several names; one name alone would be read as its letters."""
+    return (
+        isinstance(value, Collection)
+        and not isinstance(value, str)
+        and all(isinstance(n, str) for n in value)
+    )
+
+
+def _is_choice(value: Any) -> bool:
+    names = isinstance(value, Sequence) and all(isinstance(name, str) for name in value)
+    return value is None or isinstance(value, str | ToolChoice) or names
+
+
+def _is_callables(value: Any) -> bool:
+    return isinstance(value, Sequence) and all(callable(item) for item in value)
+
+
+def _anything(_: Any) -> bool:
+    return True
+
+
+_KINDS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
+    "text": (lambda value: isinstance(value, str), "a string"),
+    "user": (lambda value: isinstance(value, str), "a string"),
+    "session": (
+        lambda value: value is None or isinstance(value, str | Session),
+        "a name or a Session",
+    ),
+    "permissions": (_is_names, 'a list of names, such as ["orders:write"]'),
+    "roles": (_is_names, 'a list of names, such as ["clerk"]'),
+    "limits": (lambda value: value is None or isinstance(value, Limits), "a Limits, such as Limits(turns=5)"),
+    "facts": (lambda value: isinstance(value, Mapping), "a dict of values by the names in Injected"),
+    "on_event": (lambda value: value is None or callable(value), "a function that takes an event"),
+    "tool_choice": (_is_choice, '"auto", "required", "none", a tool\'s name, or a list of names'),
+    "language": (lambda value: value in (None, "en", "zh"), '"en" or "zh"'),
+    "protocol": (
+        lambda value: isinstance(value, str) or hasattr(value, "render"),
+        'a protocol\'s name, such as "json", or an object with render and reader',
+    ),
+    "sinks": (_is_callables, "a list of functions that take an event and a context"),
+    "policies": (lambda value: value is None or _is_callables(value), "a list of policies"),
+    "sampling": (
+        lambda value: value is None or isinstance(value, Sampling),
+        "a Sampling, such as Sampling(temperature=0)",
+    ),
+}
+
+
+def check_values(where: str, **values: Any) -> None:
+    """Refuses a value that cannot be what its option means.
+
+    Args:
+        where: what takes the options, for the error.
+        values: options by name; one that is not known here is let through.
+
+    Raises:
+        SettingsError: naming the option, what it is, and what came.
+    """
+    for name, value in values.items():
+        fits, what = _KINDS.get(name, (_anything, ""))
+        if not fits(value):
+            came = repr(value)
+            shown = came if len(came) <= 60 else f"{came[:60]}…"
+            raise SettingsError(f"{where}: {name} is {what}, and this is {shown}")
+
+
+def refuse_unknown(where: str, options: Iterable[str], known: Collection[str]) -> None:
+    """Refuses an option that does not exist.
+
+    Raises:
+        SettingsError: with the option that was meant, or all that there are.
+    """
+    for name in options:
+        if name not in known:
+            near = closest(name, known)
+            hint = f"did you mean '{near}'?" if near else f"there is: {', '.join(sorted(known))}"
+            raise SettingsError(f"{where} has no option '{name}': {hint}")
+
+
+def refuse_misspelt(where: str, options: Iterable[str], known: Collection[str]) -> None:
+    """Refuses only a slip of the pen, where other options belong to somebody else who will judge them.
+
+    Raises:
+        SettingsError: with the option that was meant.
+    """
+    for name in options:
+        near = closest(name, known)
+        if near and (is_near(name, near) or name in near or near in name):
+            raise SettingsError(f"{where} has no option '{name}': did you mean '{near}'?")
