@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from toolhand.core.context import RunContext
     from toolhand.core.errors import ErrorCode, ToolError, ToolFailure, ToolhandError
     from toolhand.core.messages import Message, Reply, ToolCall, ToolResult
+    from toolhand.core.tokens import estimate_tokens
     from toolhand.core.tools import Tool
     from toolhand.protocols.parse import parse, reader
     from toolhand.run import Limits, Run
@@ -42,6 +43,7 @@ _HOMES = {
     "ToolResult": "core.messages",
     "Toolset": "toolset",
     "ToolhandError": "core.errors",
+    "estimate_tokens": "core.tokens",
     "parse": "protocols.parse",
     "reader": "protocols.parse",
     "tool": "tools.decorator",
@@ -64,6 +66,7 @@ __all__ = [
     "ToolResult",
     "ToolhandError",
     "Toolset",
+    "estimate_tokens",
     "parse",
     "reader",
     "tool",

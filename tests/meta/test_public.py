@@ -13,7 +13,8 @@ ROOT = Path(__file__).parents[2]
 
 NAMES = [
     "Agent", "ErrorCode", "Injected", "Limits", "Message", "Reply", "Run", "RunContext", "Session", "Tool", "ToolCall",
-    "ToolError", "ToolFailure", "ToolResult", "Toolset", "ToolhandError", "parse", "reader", "tool",
+    "ToolError", "ToolFailure", "ToolResult", "Toolset", "ToolhandError", "estimate_tokens", "parse", "reader",
+    "tool",
 ]  # fmt: skip
 
 

@@ -1,0 +1,91 @@
+"""How many tokens a text has, as an estimate: for models whose tokenizer is not here.
+
+The counts are those of byte-pair tokenizers with a large vocabulary, as nearly all models have: a common word is one token, two
+Chinese characters are about one, a digit is one. Their weights were fitted to the tokenizer of Qwen 2.5 over prose in eleven
+languages, JSON, tables, logs and eight programming languages; each kind is within 30 % of it (`tests/core/test_tokens.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from toolhand.core.jsonable import result_text
+from toolhand.core.language import Language
+from toolhand.core.messages import Message, Note, Text, ToolCall, ToolResult
+
+MOST_READ: Final = 100_000
+"""Of a longer text so many characters are read, from pieces all over it."""
+
+_PIECE: Final = 5_000
+
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_LONG: Final = re.compile(r"[A-Za-z]{17,}")
+_DIGIT: Final = re.compile(r"[0-9]")
+_HAN: Final = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
+_WIDE: Final = re.compile(r"[\u2010-\u205f\u3000-\u303f\uff00-\uffef]")
+_BLANK: Final = re.compile(r"[^\S ]\s*| {2,}\s*")
+_MARKS: Final = re.compile(r"[!-/:-@\[-`{-~]+")
+_FOREIGN: Final = re.compile(
+    r"[^\x00-\x7f\u2010-\u205f\u3000-\u303f\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]+"
+)
+_INDIC: Final = re.compile(r"[\u0900-\u0dff]")
+_THAI: Final = re.compile(r"[\u0e00-\u0eff]")
+_FIRST_OF_RUN: Final = 1.3
+_BYTES_A_TOKEN: Final = 16
+
+_MESSAGE_TOKENS: Final = 5
+"""What a chat template puts around a message."""
+
+_CALL_TOKENS: Final = 14
+
+
+def estimate_tokens(text: str) -> int:
+    """About how many tokens a text has, in linear time; a text of 100,000 characters takes some 40 ms, a longer one no more.
+
+    Args:
+        text: any text: prose, JSON, code; Chinese, English and others.
+    """
+    if len(text) > MOST_READ:
+        step = len(text) * _PIECE // MOST_READ
+        pieces = "".join(text[start : start + _PIECE] for start in range(0, len(text), step))
+        return round(_estimate(pieces) * len(text) / len(pieces))
+    return round(_estimate(text))
+
+
+def _estimate(text: str) -> float:
+    marks = _MARKS.findall(text)
+    tokens = (
+        1.0 * len(_WORD.findall(text))
+        + 1.0 * len(_DIGIT.findall(text))
+        + 1.2 * len(_BLANK.findall(text))
+        + 0.7 * len(marks)
+        + 0.33 * (sum(map(len, marks)) - len(marks))
+        + 0.25 * sum(len(found) - 16 for found in _LONG.findall(text))
+    )
+    if text.isascii():
+        return tokens
+    foreign = _FOREIGN.findall(text)
+    return (
+        tokens
+        + 0.54 * len(_HAN.findall(text))
+        + 1.6 * len(_WIDE.findall(text))
+        + 0.55 * len(_INDIC.findall(text))
+        + 0.28 * len(_THAI.findall(text))
+        + _FIRST_OF_RUN * len(foreign)
+        + len("".join(foreign).encode("utf-8", "replace")) / _BYTES_A_TOKEN
+    )
+
+
+def message_tokens(message: Message, language: Language = "en") -> int:
+    """About how many tokens a message takes of a prompt, what stands around it included."""
+    return _MESSAGE_TOKENS + sum(part_tokens(part, language) for part in message.parts)
+
+
+def part_tokens(part: Text | Note | ToolCall | ToolResult, language: Language = "en") -> int:
+    """About how many tokens a part of a message takes."""
+    if isinstance(part, ToolCall):
+        return _CALL_TOKENS + estimate_tokens(part.name + result_text(dict(part.arguments)))
+    if isinstance(part, ToolResult):
+        return _MESSAGE_TOKENS + estimate_tokens(result_text(part, language))
+    return estimate_tokens(part.text)
