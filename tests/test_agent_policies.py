@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
+import time
 
 import pytest
 
-from toolhand import Agent, Limits, Session, Toolset, tool
+from toolhand import Agent, ErrorCode, Limits, RunContext, Session, ToolFailure, ToolResult, Toolset, tool
 from toolhand.core.approvals import Approve, Deny, Edit, PendingCall, decision_from_json, decision_to_json
 from toolhand.core.errors import SettingsError
+from toolhand.core.events import TextDelta
 from toolhand.core.messages import ModelOutput, RawCall
 from toolhand.execution.layers import default_policies
 from toolhand.policies.conditions import requires
@@ -372,3 +375,103 @@ async def test_what_was_required_is_done_after_one_call():
     run = await Agent(model, tools=[look]).run("look", tool_choice="required")
     assert run.output == "done"
     assert [request.tool_choice.mode for request in model.requests] == ["required", "auto"]
+
+
+async def test_a_tool_that_says_approval_required_itself_does_not_suspend_the_run():
+    @tool
+    def asks_itself() -> str:
+        """Asks."""
+        raise ToolFailure(
+            "My service wants approval.",
+            code=ErrorCode.APPROVAL_REQUIRED,
+            details={"pending": {"approval_id": "x"}},
+        )
+
+    model = ScriptedModel([asks(("c1", "asks_itself", "{}")), "ok"])
+    run = await Agent(model, tools=[asks_itself]).run("?")
+    assert (run.stopped, run.output, run.pending) == ("answered", "ok", ())
+    assert_valid(run.messages)
+
+
+async def test_a_call_inside_the_same_call_is_refused_and_does_not_wait_for_itself():
+    made: dict[str, Toolset] = {}
+
+    @tool
+    async def again(context: RunContext) -> str:
+        """Again."""
+        inner = await made["set"].call("again", context=context)
+        assert inner.error is not None
+        return inner.error.code
+
+    made["set"] = Toolset([again])
+    result = await asyncio.wait_for(made["set"].call("again"), 10)
+    assert result.data == "repeated_call"
+
+
+def test_one_context_serves_calls_of_several_loops():
+    @tool(poll=False)
+    def slow(n: int) -> int:
+        """Slow."""
+        time.sleep(0.02)
+        return n
+
+    tools, context = Toolset([slow]), RunContext()
+    results: list[ToolResult] = []
+
+    def thread() -> None:
+        results.append(asyncio.run(tools.call("slow", {"n": 1}, context=context)))
+
+    threads = [threading.Thread(target=thread) for _ in range(4)]
+    for started in threads:
+        started.start()
+    for started in threads:
+        started.join(20)
+    assert [result.data for result in results] == [1] * 4
+
+
+class Slow(ScriptedModel):
+    """Answers after a while: all of it, or in pieces."""
+
+    async def complete(self, request):
+        await asyncio.sleep(30)
+        return await super().complete(request)
+
+    async def stream(self, request):
+        async for piece in super().stream(request):
+            yield piece
+            await asyncio.sleep(0.03)
+
+
+@pytest.mark.parametrize(("text", "said"), [("在吗？", "已用完"), ("Hello?", "ran out")])
+async def test_time_cuts_a_request_that_is_under_way_and_says_so(text, said):
+    session = Session("s")
+    agent = Agent(Slow(["never"]))
+    started = time.monotonic()
+    run = await agent.run(text, session=session, limits=Limits(seconds=0.1))
+    assert time.monotonic() - started < 5
+    assert run.stopped == "time_limit"
+    assert said in run.output
+    assert run.messages[-1].text == run.output
+    assert_valid(run.messages)
+
+
+async def test_time_cuts_a_stream_and_keeps_what_was_shown():
+    model = Slow(["The first sentence was already there. " * 10], chunk_size=4)
+    events = [event async for event in Agent(model).stream("?", limits=Limits(seconds=0.3))]
+    shown = "".join(event.text for event in events if isinstance(event, TextDelta))
+    run = events[-1].run
+    assert run.stopped == "time_limit"
+    assert run.output == shown
+    assert shown.startswith("The first")
+    assert "ran out" in shown
+
+
+async def test_the_time_of_a_run_begins_when_it_is_its_turn():
+    class Waits(ScriptedModel):
+        async def complete(self, request):
+            await asyncio.sleep(0.2)
+            return await super().complete(request)
+
+    agent, session = Agent(Waits(lambda _: "ok"), limits=Limits(seconds=0.5)), Session("s")
+    runs = await asyncio.gather(*(agent.run("?", session=session) for _ in range(5)))
+    assert [run.stopped for run in runs] == ["answered"] * 5

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from typing import Any, TypedDict, Unpack, cast
 
-from toolhand.conversation import Asked, Conversation, Setup
+from toolhand.conversation import Conversation
 from toolhand.core import plugins
 from toolhand.core.approvals import Decision
 from toolhand.core.errors import SettingsError
@@ -23,6 +23,7 @@ from toolhand.policies import Policy
 from toolhand.protocols import ModelProtocol
 from toolhand.run import Limits, Run
 from toolhand.sessions.session import MemoryStore, Session
+from toolhand.setup import Asked, Setup
 from toolhand.toolset import Toolset
 
 

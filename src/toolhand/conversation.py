@@ -5,52 +5,29 @@ It knows no protocol's text, no provider's field names and no tool's types. What
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from toolhand.arguments.feedback import feedback
-from toolhand.core.approvals import Decision, PendingCall, decide
+from toolhand.asking import Asking
+from toolhand.core.approvals import PendingCall, decide, pending_of
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, SettingsError, ToolError
-from toolhand.core.events import (
-    Event,
-    LimitReached,
-    ModelReplied,
-    ReadingMended,
-    RunFailed,
-    RunFinished,
-    RunStarted,
-    TextDelta,
-    TurnStarted,
-)
-from toolhand.core.language import Language, language_of
-from toolhand.core.messages import (
-    Message,
-    ModelOutput,
-    ModelRequest,
-    Note,
-    Reply,
-    Sampling,
-    Text,
-    ToolCall,
-    ToolResult,
-    system,
-    user,
-)
+from toolhand.core.events import Event, LimitReached, RunFailed, RunFinished, RunStarted, TextDelta
+from toolhand.core.language import language_of
+from toolhand.core.messages import Message, Note, Reply, Text, ToolCall, ToolResult, system, user
 from toolhand.core.tools import ToolChoice
-from toolhand.models import Model
-from toolhand.observability import Sink, listening
+from toolhand.observability import listening
 from toolhand.observability.defaults import default_sinks
 from toolhand.policies.deduplicate import is_stuck
 from toolhand.policies.sharing.loops import LoopDetector
 from toolhand.policies.shrinking.read_result import read_result_tool
 from toolhand.policies.shrinking.store import has_results
-from toolhand.protocols import ModelProtocol, Reader
-from toolhand.run import WORDS, Limits, Progress, Run, Stopped
-from toolhand.sessions.session import Session
-from toolhand.toolset import Toolset
+from toolhand.run import WORDS, Progress, Run, Stopped
+from toolhand.setup import Asked, Setup
 
 READ_RESULT = "read_result"
 
@@ -58,58 +35,12 @@ EQUAL_ROUNDS = 5
 """How many equal rounds, calls and results alike, make a loop."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setup:
-    """What an agent is made of, for all its runs.
-
-    Args:
-        model: what is asked.
-        tools: what it may call.
-        protocol: how calls are written down.
-        instructions: what the model is told first; None for one sentence that says to use the tools.
-        language: of the words to the model; None for that of the user's message.
-        sampling: temperature and the like.
-        sinks: who hears of every event.
-    """
-
-    model: Model
-    tools: Toolset
-    protocol: ModelProtocol
-    instructions: str | None
-    language: Language | None
-    sampling: Sampling
-    sinks: tuple[Sink, ...] = ()
+SHORTEST_GRACE, LONGEST_GRACE, SHARE_OF_GRACE = 1.0, 10.0, 0.25
+"""When time ran out between two turns, the model has this share of the run's seconds, within bounds, for its best answer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What one run is asked to do.
-
-    Args:
-        text: the user's message; None to go on with the calls that wait for a decision.
-        session: the conversation.
-        choice: which tools may be called.
-        limits: how far it may go.
-        user: who asks.
-        permissions: what the user holds.
-        roles: what the user is.
-        facts: values for `Injected` parameters.
-        decisions: what was decided about waiting calls, by approval id or call id.
-        streams: whether the text is wanted as it comes.
-        on_event: called with every event.
-    """
-
-    text: str | None
-    session: Session
-    choice: ToolChoice
-    limits: Limits
-    user: str = ""
-    permissions: frozenset[str] = frozenset()
-    roles: frozenset[str] = frozenset()
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    decisions: Mapping[str, Decision] = field(default_factory=dict)
-    streams: bool = False
-    on_event: Callable[[Event], None] | None = None
+class _TimeIsUp(Exception):  # noqa: N818 - the end of a wait, not a fault
+    """The run's time ended while the model was being asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,14 +63,12 @@ class Conversation:
         self.progress = Progress()
         self.loops = LoopDetector(EQUAL_ROUNDS)
         self.pending: tuple[PendingCall, ...] = ()
-        self.shown = ""
-        seconds = asked.limits.seconds
+        self.asking = Asking(setup, self.session, streams=asked.streams)
         said = asked.text if asked.text is not None else self.session.last_words
         self._base = RunContext(
             user=asked.user or self.session.user,
             session_id=self.session.id,
             language=setup.language or language_of(said),
-            deadline=None if seconds is None else time.monotonic() + seconds,
             facts=asked.facts,
             permissions=asked.permissions,
             roles=asked.roles,
@@ -148,8 +77,11 @@ class Conversation:
         )
         listener = () if asked.on_event is None else (_Listener(asked.on_event),)
         self._sinks = (*listener, *default_sinks(), *setup.sinks)
-        self.context = listening(self._base, self._sinks) if self._sinks else self._base
+        self.context = self._heard(self._base)
         self.words = WORDS[self.context.language]
+
+    def _heard(self, context: RunContext) -> RunContext:
+        return listening(context, self._sinks) if self._sinks else context
 
     async def drive(self) -> Run:
         """The whole run."""
@@ -165,14 +97,33 @@ class Conversation:
 
     async def _driven(self) -> Run:
         async with self.session.turnstile:
+            if (seconds := self.asked.limits.seconds) is not None:  # a run's time begins when it is its turn
+                self._base = replace(self._base, deadline=time.monotonic() + seconds)
+                self.context = self._heard(self._base)
             start = len(self.session.messages)
             await self._open()
             output: str | None = "" if self.pending else None
             stopped: Stopped | None = None
             while output is None:
                 stopped = self._limit_reached()
-                output = await self._turn() if stopped is None else await self._forced_answer(stopped)
+                try:
+                    output = await self._turn() if stopped is None else await self._forced_answer(stopped)
+                except _TimeIsUp:
+                    if stopped is None:
+                        stopped = "time_limit"
+                        self.context.emit(LimitReached(limit=stopped))
+                    output = self._out_of_time()
             return self._run(output, "approval" if self.pending else stopped or "answered", start)
+
+    def _out_of_time(self) -> str:
+        """What is said when the time ended in the midst of a reply: what had come of it, and that it is not all."""
+        said = self.words["time"].format(seconds=self.asked.limits.seconds)
+        shown = self.asking.shown
+        rest = f"\n\n{said}" if shown else said
+        if self.asked.streams:
+            self.context.emit(TextDelta(text=rest))
+        self.session.append(Message(role="assistant", parts=(Text(shown + rest),)))
+        return shown + rest
 
     async def _open(self) -> None:
         """Adds the user's message, or runs the calls that waited; either way no call stays without a result."""
@@ -238,14 +189,10 @@ class Conversation:
             await self.tools.dispatch.each(calls, self.context, choice, finished=finished)
         finally:
             results = [finished.get(call.id) or self._unfinished(call) for call in calls]
-            waiting = [
-                result.error
-                for result in results
-                if result.error and result.error.code == ErrorCode.APPROVAL_REQUIRED
-            ]
-            self.pending = tuple(PendingCall.from_json(error.details["pending"]) for error in waiting)
-            answered = [result for result in results if result.error not in waiting]
-            self.session.suspended = self.context.memory if waiting else {}
+            waiting = [(pending_of(result), result) for result in results]
+            self.pending = tuple(pending for pending, _ in waiting if pending is not None)
+            answered = [result for pending, result in waiting if pending is None]
+            self.session.suspended = self.context.memory if self.pending else {}
             if answered:
                 self.session.append(Message(role="tool", parts=tuple(answered)))
             self.progress.note(calls, results)
@@ -274,51 +221,32 @@ class Conversation:
         error = ToolError(code=code, message=self.words[code], retryable=is_safe)
         return ToolResult(call_id=call.id, name=call.name, outcome=error)
 
-    async def _ask(self, choice: ToolChoice) -> Reply:
-        """Asks the model once; its reply is in the history afterwards."""
+    async def _ask(self, choice: ToolChoice, grace: float | None = None) -> Reply:
+        """Asks the model once; its reply is in the history afterwards.
+
+        Args:
+            choice: which tools may be called.
+            grace: seconds that it may take, instead of those that are left.
+
+        Raises:
+            _TimeIsUp: when it takes longer.
+        """
         turn = self.progress.turns = self.progress.turns + 1
         self.context = replace(self._base, turn=turn)
-        if self._sinks:
-            self.context = listening(self.context, self._sinks)
+        self.context = self._heard(self.context)
         if has_results(self.context) and READ_RESULT not in self.tools:
             self.tools = self.tools.extended(read_result_tool(name=READ_RESULT))
-        protocol, shown = self.setup.protocol, self.tools.offered(self.context)
-        if choice.names:  # a tool that is not shown cannot be chosen
-            names = tuple(name for name in choice.names if name in shown)
-            choice = ToolChoice(choice.mode, names) if names else ToolChoice("none")
-        request = protocol.render(self._history(), shown, choice, self.context.language)
-        request = replace(request, sampling=self.setup.sampling)
-        model = self.setup.model.name
-        self.context.emit(TurnStarted(turn=turn, protocol=protocol.name, model=model, request=request))
-        settings = self.tools.dispatch.settings[self.context.language]
-        reader = protocol.reader(self.tools, self.session.new_call_id, settings)
-        reply, output = await self._reply(request, reader)
-        self.progress.usage += output.usage
-        asked = (*reply.calls, *reply.broken)
-        parts = (*((Text(reply.text),) if reply.text else ()), *asked)
-        raw = output.text or output.thinking
-        self.session.append(Message(role="assistant", parts=parts or (Text(raw if reply.problems else ""),)))
-        replied = ModelReplied(
-            turn=turn,
-            reply=reply,
-            raw=raw,
-            usage=output.usage,
-            raw_calls=output.calls,
-            finish_reason=output.finish_reason,
-        )
-        self.context.emit(replied)
-        if reply.problems or any(call.fixes for call in asked):
-            mended = ReadingMended(
-                raw=raw,
-                problems=reply.problems,
-                calls=asked,
-                raw_calls=output.calls,
-                model=model,
-                protocol=protocol.name,
-                tools=tuple(shown),
-            )
-            self.context.emit(mended)
-        return reply
+        limit = asyncio.timeout(self.context.seconds_left if grace is None else grace)
+        try:
+            async with limit:
+                answer = await self.asking.ask(self._history(), self.tools, choice, self.context)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise _TimeIsUp from error
+        self.progress.usage += answer.usage
+        self.session.append(answer.message)
+        return answer.reply
 
     def _history(self) -> list[Message]:
         history = self.session.recent()
@@ -329,57 +257,15 @@ class Conversation:
             history.insert(0, system(instructions))
         return history
 
-    async def _reply(self, request: ModelRequest, reader: Reader) -> tuple[Reply, ModelOutput]:
-        """The model's output, read; what is surely for the user is shown as it comes."""
-        self.shown = ""
-        if self.asked.streams:
-            output: ModelOutput | None = None
-            async for piece in self.setup.model.stream(request):
-                if not isinstance(piece, TextDelta):
-                    output = piece
-                elif visible := reader.feed(piece.text):
-                    self.shown += visible
-                    self.context.emit(TextDelta(text=visible))
-            if output is None:
-                raise SettingsError(
-                    f"the model '{self.setup.model.name}' ended its stream without a whole output"
-                )
-            reply = reader.finish(output.calls, output.finish_reason)
-            if rest := (reply.text or "").removeprefix(self.shown):
-                self.context.emit(TextDelta(text=rest))
-        else:
-            output = await self.setup.model.complete(request)
-            reply = reader.read(output.text, output.calls, output.finish_reason)
-        if reply.program is not None:
-            reply = self._first_steps(reply)
-        if output.calls:
-            reply = self._claimed(reply, {call.id for call in output.calls})
-        return reply, output
-
-    def _first_steps(self, reply: Reply) -> Reply:
-        """Of several steps in one reply those that need no other's result; the model is told to go on from there."""
-        ready: tuple[ToolCall, ...] = reply.program.ready
-        if len(ready) == len(reply.calls):
-            return reply
-        message = self.words["steps"].format(count=len(ready))
-        problem = ToolError(code=ErrorCode.UNPARSEABLE, message=message, retryable=True)
-        return replace(reply, calls=ready, problems=(*reply.problems, problem))
-
-    def _claimed(self, reply: Reply, sent: set[str]) -> Reply:
-        """The reply with every provider's id (those that were `sent`) made unique in the session."""
-
-        def claimed(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-            return tuple(replace(c, id=self.session.claim(c.id)) if c.id in sent else c for c in calls)
-
-        return replace(
-            reply, calls=claimed(reply.calls), broken=claimed(reply.broken) if reply.broken else ()
-        )
-
     async def _forced_answer(self, limit: Stopped) -> str:
         """The model's best answer from what it has; what it still asks for is not run."""
         self.context.emit(LimitReached(limit=limit))
         self.session.append(Message(role="user", parts=(Note(self.words["limit"]),)))
-        reply = await self._ask(ToolChoice("none"))
+        seconds = self.asked.limits.seconds
+        grace = None
+        if limit == "time_limit" and seconds is not None:
+            grace = min(LONGEST_GRACE, max(SHORTEST_GRACE, seconds * SHARE_OF_GRACE))
+        reply = await self._ask(ToolChoice("none"), grace)
         if calls := (*reply.calls, *reply.broken):
             await self._run_calls(calls, ToolChoice("none"))
         return reply.text or self.words["no_answer"].format(limit=limit)

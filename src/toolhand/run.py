@@ -26,6 +26,7 @@ WORDS: Mapping[Language, Mapping[str, str]] = {
         "calls": "This run may make at most {limit} calls: this one did not run.",
         "steps": "Only the first {count} of your steps ran: a step cannot use the result of another in the same reply. "
         "Go on from the results that you have now, with plain values.",
+        "time": "The time for this run ({seconds:g} seconds) ran out before there was a whole answer.",
         "no_answer": "No answer was found before the run's limit ({limit}) was reached.",
         ErrorCode.CANCELLED: "The run was stopped before this call ended.",
         ErrorCode.OUTCOME_UNKNOWN: "The run was stopped during this call: it may or may not have had its effect.",
@@ -37,6 +38,7 @@ WORDS: Mapping[Language, Mapping[str, str]] = {
         "empty": "你的回复是空的。请回答用户，或调用工具。",
         "calls": "本次运行最多调用 {limit} 次工具：这次调用没有执行。",
         "steps": "只执行了你的前 {count} 个步骤：同一次回复中，一个步骤不能使用另一个步骤的结果。请根据现有结果继续。",
+        "time": "本次运行的时间（{seconds:g} 秒）已用完，没有得到完整的回答。",
         "no_answer": "在达到本次运行的上限（{limit}）之前没有得到答案。",
         ErrorCode.CANCELLED: "运行在这次调用结束之前被停止了。",
         ErrorCode.OUTCOME_UNKNOWN: "运行在这次调用进行中被停止：它可能已经生效，也可能没有。",
@@ -53,7 +55,9 @@ class Limits:
         turns: model replies.
         calls: tool calls.
         tokens: tokens of prompts and replies together, as the server counts them.
-        seconds: wall-clock seconds.
+        seconds: wall-clock seconds from the moment when the run has its session to itself. A request to the model that is under
+            way is cut when they are over, and the answer says that time ran out. Where they were used up between two turns,
+            the model still has a quarter of them (1 to 10 seconds) for its best answer.
         repairs: replies in a row that could not be used at all.
     """
 

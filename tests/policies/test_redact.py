@@ -167,9 +167,16 @@ async def test_errors_are_masked_and_keep_their_code():
 async def test_a_pending_call_keeps_the_arguments_that_it_is_resumed_with():
     pending = {"pending": {"arguments": {"to": "13812345678", "password": "x"}}}
     error = ToolError(code=ErrorCode.APPROVAL_REQUIRED, message="Ask about 13812345678.", details=pending)
-    seen = (await through(redact, error)).error
+    call = BoundCall(call=ToolCall(id="c1", name="t"), tool=Tool(name="t"))
+
+    async def proceed(call, context):
+        return call.answer(error, **pending)
+
+    seen = (await redact(call, RunContext(), proceed)).error
     assert seen.details == pending
     assert "13812345678" not in seen.message
+    # The same words from a tool are no pending call: only the note that the approval policy writes makes it one.
+    assert "13812345678" not in repr((await through(redact, error)).error)
 
 
 async def test_a_remark_is_masked_too():

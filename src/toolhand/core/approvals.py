@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 from toolhand.core.canonical import canonical, digest
 from toolhand.core.context import RunContext
 from toolhand.core.errors import SettingsError
-from toolhand.core.messages import BoundCall, ToolCall
+from toolhand.core.messages import BoundCall, ToolCall, ToolResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,10 @@ class Edit:
 Decision: TypeAlias = Approve | Deny | Edit
 
 _DECISIONS: Final = "approvals.decisions"
+
+PENDING: Final = "pending"
+"""The note on a result under which its `PendingCall` stands as JSON. Only the approval policy writes it: what a tool says,
+its error codes too, never suspends a run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +94,12 @@ class PendingCall:
     def from_json(cls, value: Mapping[str, Any]) -> PendingCall:
         """From what `to_json` gave; keys that are not known are left out."""
         return cls(**{key: value[key] for key in cls.__dataclass_fields__ if key in value})
+
+
+def pending_of(result: ToolResult) -> PendingCall | None:
+    """The call that waits for a person, where that is what the result says; else None."""
+    pending = result.notes.get(PENDING)
+    return None if pending is None else PendingCall.from_json(pending)
 
 
 def approval_id(call: ToolCall, context: RunContext) -> str:

@@ -145,5 +145,6 @@ def _required(call: BoundCall, context: RunContext) -> ToolResult:
             message=words["required"].format(name=call.tool.name),
             hint=words["required_hint"],
             details={"approval_id": pending.approval_id, "pending": pending.to_json()},
-        )
+        ),
+        **{approvals.PENDING: pending.to_json()},
     )

@@ -35,6 +35,8 @@ _WORDS = {
         "done_hint": "Go on with the result above. If it really has to happen again, ask the user to confirm it.",
         "unknown": "It is not known whether the last call of '{name}' had its effect: it was not run again.",
         "unknown_hint": "Check first, with a tool that reads, whether it had; if you cannot, tell the user.",
+        "inside": "'{name}' is doing exactly this at the moment and asked for it again itself: it was not run inside itself.",
+        "inside_hint": "Wait for its result, or call with other arguments.",
         "circle": "You are going in circles: {cycle}.",
     },
     "zh": {
@@ -48,6 +50,8 @@ _WORDS = {
         "done_hint": "请使用上面的结果继续。如果确实需要再做一次，请先让用户确认。",
         "unknown": "不知道上一次调用“{name}”是否已经生效：没有再次运行。",
         "unknown_hint": "请先用读取类的工具核实；无法核实时，请告诉用户。",
+        "inside": "“{name}”正在做完全相同的事，又从内部请求了自己：没有再次运行。",
+        "inside_hint": "请等待它的结果，或换其他参数调用。",
         "circle": "你在原地打转：{cycle}。",
     },
 }  # fmt: skip
@@ -79,6 +83,8 @@ class Deduplicate:
         errand = repeats.errands.get(near)
         if errand is None:
             errand = repeats.errands[near] = Errand()
+        if errand.turnstile.is_inside:
+            return _refused(call, context, "inside", errand, repeats)
         async with errand.turnstile:
             repeats.trail.append("\n".join(near))
             errand.asked += 1

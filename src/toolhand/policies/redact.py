@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from toolhand.core.approvals import PENDING
 from toolhand.core.context import RunContext
-from toolhand.core.errors import ErrorCode, ToolError
+from toolhand.core.errors import ToolError
 from toolhand.core.messages import BoundCall, ToolResult, Value
 from toolhand.core.tools import Rules
 from toolhand.policies import Proceed
@@ -47,7 +48,9 @@ class Redact:
         echoes = tuple(_texts(call.call.arguments, rules.sensitive)) if rules.sensitive else ()
         outcome = result.outcome
         if isinstance(outcome, ToolError):
-            seen: Value | ToolError = _error(outcome, rules.sensitive, patterns, echoes)
+            # A pending call is run with its own arguments, so they stay.
+            keeps = PENDING in result.notes
+            seen: Value | ToolError = _error(outcome, rules.sensitive, patterns, echoes, keeps_details=keeps)
         else:
             data = redacted(outcome.data, sensitive=rules.sensitive, patterns=patterns, echoes=echoes)
             seen = outcome if data is outcome.data else Value(data)
@@ -97,11 +100,16 @@ def _tells_nothing(data: Any) -> bool:
 
 
 def _error(
-    error: ToolError, sensitive: frozenset[str], patterns: tuple[Pattern, ...], echoes: tuple[str, ...]
+    error: ToolError,
+    sensitive: frozenset[str],
+    patterns: tuple[Pattern, ...],
+    echoes: tuple[str, ...],
+    *,
+    keeps_details: bool = False,
 ) -> ToolError:
     before: dict[str, Any] = {"message": error.message, "hint": error.hint}
-    if error.details and error.code is not ErrorCode.APPROVAL_REQUIRED:
-        before["details"] = error.details  # a pending call is run with its own arguments, so they stay
+    if error.details and not keeps_details:
+        before["details"] = error.details
     after = redacted(before, sensitive=sensitive - before.keys(), patterns=patterns, echoes=echoes)
     return error if after is before else replace(error, **after)
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from toolhand.core.approvals import PENDING
 from toolhand.core.context import RunContext
-from toolhand.core.errors import ErrorCode, ToolError
+from toolhand.core.errors import ToolError
 from toolhand.core.language import Language
 from toolhand.core.messages import BoundCall, ToolResult, Value
 from toolhand.core.tools import Tool
@@ -51,7 +52,7 @@ class Shrink:
         if isinstance(outcome, Value) and not isinstance(outcome.data, str | list | dict):
             return result  # a number is never too large
         if isinstance(outcome, ToolError):
-            small = _small_error(outcome, most, context.language)
+            small = _small_error(outcome, most, context.language, is_pending=PENDING in result.notes)
             return result if small is outcome else replace(result, outcome=small)
         if size_alone(outcome.data) <= most:
             return result
@@ -81,7 +82,7 @@ class Shrink:
 shrink = Shrink()
 
 
-def _small_error(error: ToolError, most: int, language: Language) -> ToolError:
+def _small_error(error: ToolError, most: int, language: Language, *, is_pending: bool) -> ToolError:
     """An error whose words and details are no longer than a result may be."""
     half = max(40, most // 2)
     message, hint, details = error.message, error.hint, error.details
@@ -89,7 +90,7 @@ def _small_error(error: ToolError, most: int, language: Language) -> ToolError:
         message, _ = shortened(message, half, language)
     if len(hint) > half // 2:
         hint, _ = shortened(hint, half // 2, language)
-    if details and error.code is not ErrorCode.APPROVAL_REQUIRED and size(dict(details)) > most:
+    if details and not is_pending and size(dict(details)) > most:
         details = {
             key: shrunk(value, most_characters=half // len(details)).value for key, value in details.items()
         }

@@ -2,70 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures
 import threading
 import uuid
-from collections import deque
 from collections.abc import Hashable
-from contextvars import ContextVar
-from types import TracebackType
 from typing import Any
 
-from toolhand.core.errors import SettingsError
 from toolhand.core.messages import Message, ToolCall
+from toolhand.policies.sharing.turnstile import Turnstile
 
-_INSIDE: ContextVar[frozenset[int]] = ContextVar("_INSIDE", default=frozenset())
-"""The turnstiles that the code that asks is inside of, also in a tool's thread."""
-
-
-class Turnstile:
-    """Lets one run through at a time, in the order in which they came, also when they come from different event loops."""
-
-    def __init__(self) -> None:
-        self._mutex = threading.Lock()
-        self._is_taken = False
-        self._waiting: deque[concurrent.futures.Future[None]] = deque()
-
-    async def __aenter__(self) -> None:
-        if id(self) in _INSIDE.get():
-            raise SettingsError(
-                "a tool asked the session of the run that called it: it would wait for itself; give it a session of its own"
-            )
-        await self._pass()
-        _INSIDE.set(_INSIDE.get() | {id(self)})
-
-    async def _pass(self) -> None:
-        with self._mutex:
-            if not self._is_taken:
-                self._is_taken = True
-                return
-            place: concurrent.futures.Future[None] = concurrent.futures.Future()
-            self._waiting.append(place)
-        try:
-            await asyncio.wrap_future(place)
-        except asyncio.CancelledError:
-            with self._mutex:
-                if place in self._waiting:
-                    self._waiting.remove(place)
-                    raise
-            self._pass_on()  # the turn had come in the same moment
-            raise
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        _INSIDE.set(_INSIDE.get() - {id(self)})
-        self._pass_on()
-
-    def _pass_on(self) -> None:
-        with self._mutex:
-            while self._waiting:
-                place = self._waiting.popleft()
-                if place.set_running_or_notify_cancel():
-                    place.set_result(None)
-                    return
-            self._is_taken = False
+_INSIDE = "a tool asked the session of the run that called it: it would wait for itself; give it a session of its own"
 
 
 class Session:
@@ -79,7 +24,7 @@ class Session:
     def __init__(self, id: str | None = None, *, user: str = "") -> None:  # noqa: A002 - the field's word
         self.id = id or uuid.uuid4().hex
         self.user = user
-        self.turnstile = Turnstile()
+        self.turnstile = Turnstile(_INSIDE)
         self.suspended: dict[Hashable, Any] = {}
         self._messages: list[Message] = []
         self._ids: set[str] = set()

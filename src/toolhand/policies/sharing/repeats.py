@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
@@ -10,6 +9,7 @@ from typing import Final, Literal, TypeAlias
 from toolhand.core.errors import ErrorCode
 from toolhand.core.messages import BoundCall, ToolResult
 from toolhand.core.tools import Tool
+from toolhand.policies.sharing.turnstile import Turnstile
 
 MOST_FAILURES: Final = 3
 """How often the same call may fail in the same way."""
@@ -29,7 +29,7 @@ _NOT_RUN: Final = frozenset({
     ErrorCode.REPEATED_CALL,
 })  # fmt: skip
 
-Verdict: TypeAlias = Literal["run", "recall", "unchanged", "failing", "done", "unknown"]
+Verdict: TypeAlias = Literal["run", "recall", "unchanged", "failing", "done", "unknown", "inside"]
 """Run it, answer it from memory, or refuse it and why."""
 
 
@@ -61,7 +61,7 @@ class Errand:
     turn: int = 0
     era: int = 0
     step: int = 0
-    turnstile: asyncio.Lock = field(default_factory=asyncio.Lock)
+    turnstile: Turnstile = field(default_factory=Turnstile)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,151 @@
+"""Asks the model once and reads its reply: render, send, read. What follows from the reply is the loop's (`conversation.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from toolhand.core.context import RunContext
+from toolhand.core.errors import ErrorCode, SettingsError, ToolError
+from toolhand.core.events import ModelReplied, ReadingMended, TextDelta, TurnStarted
+from toolhand.core.messages import Message, ModelOutput, ModelRequest, Reply, Text, ToolCall, Usage
+from toolhand.core.tools import ToolChoice
+from toolhand.protocols import Reader
+from toolhand.run import WORDS
+from toolhand.sessions.session import Session
+from toolhand.setup import Setup
+from toolhand.toolset import Toolset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What one asking gave.
+
+    Args:
+        reply: what was understood.
+        message: the reply as it stands in the history.
+        usage: tokens.
+    """
+
+    reply: Reply
+    message: Message
+    usage: Usage
+
+
+class Asking:
+    """How one run asks its model.
+
+    Args:
+        setup: what the agent is made of.
+        session: the conversation, whose ids new calls get.
+        streams: whether the text is wanted as it comes.
+    """
+
+    def __init__(self, setup: Setup, session: Session, *, streams: bool) -> None:
+        self.setup, self.session, self.streams = setup, session, streams
+        self.protocol = setup.protocol
+        self.shown = ""
+        """What the user has seen of the reply that is under way."""
+
+    async def ask(
+        self, history: Sequence[Message], tools: Toolset, choice: ToolChoice, context: RunContext
+    ) -> Answer:
+        """Asks once.
+
+        Args:
+            history: what the model is shown.
+            tools: what it may call.
+            choice: which of them.
+            context: the turn's.
+
+        Raises:
+            ModelError: when the model's server fails.
+        """
+        self.shown = ""
+        shown, protocol, model = tools.offered(context), self.protocol, self.setup.model.name
+        if choice.names:  # a tool that is not shown cannot be chosen
+            names = tuple(name for name in choice.names if name in shown)
+            choice = ToolChoice(choice.mode, names) if names else ToolChoice("none")
+        request = protocol.render(history, shown, choice, context.language)
+        request = replace(request, sampling=self.setup.sampling)
+        context.emit(TurnStarted(turn=context.turn, protocol=protocol.name, model=model, request=request))
+        settings = tools.dispatch.settings[context.language]
+        reader = protocol.reader(tools, self.session.new_call_id, settings)
+        reply, output = await self._reply(request, reader, context)
+        asked = (*reply.calls, *reply.broken)
+        parts = (*((Text(reply.text),) if reply.text else ()), *asked)
+        raw = output.text or output.thinking
+        message = Message(role="assistant", parts=parts or (Text(raw if reply.problems else ""),))
+        replied = ModelReplied(
+            turn=context.turn,
+            reply=reply,
+            raw=raw,
+            usage=output.usage,
+            raw_calls=output.calls,
+            finish_reason=output.finish_reason,
+        )
+        context.emit(replied)
+        if reply.problems or any(call.fixes for call in asked):
+            mended = ReadingMended(
+                raw=raw,
+                problems=reply.problems,
+                calls=asked,
+                raw_calls=output.calls,
+                model=model,
+                protocol=protocol.name,
+                tools=tuple(shown),
+            )
+            context.emit(mended)
+        return Answer(reply=reply, message=message, usage=output.usage)
+
+    async def _reply(
+        self, request: ModelRequest, reader: Reader, context: RunContext
+    ) -> tuple[Reply, ModelOutput]:
+        """The model's output, read; what is surely for the user is shown as it comes."""
+        if self.streams:
+            output = await self._streamed(request, reader, context)
+            reply = reader.finish(output.calls, output.finish_reason)
+            if rest := (reply.text or "").removeprefix(self.shown):
+                context.emit(TextDelta(text=rest))
+        else:
+            output = await self.setup.model.complete(request)
+            reply = reader.read(output.text, output.calls, output.finish_reason)
+        if reply.program is not None:
+            reply = _first_steps(reply, context)
+        if output.calls:
+            reply = self._claimed(reply, {call.id for call in output.calls})
+        return reply, output
+
+    async def _streamed(self, request: ModelRequest, reader: Reader, context: RunContext) -> ModelOutput:
+        output: ModelOutput | None = None
+        async for piece in self.setup.model.stream(request):
+            if not isinstance(piece, TextDelta):
+                output = piece
+            elif visible := reader.feed(piece.text):
+                self.shown += visible
+                context.emit(TextDelta(text=visible))
+        if output is None:
+            raise SettingsError(
+                f"the model '{self.setup.model.name}' ended its stream without a whole output"
+            )
+        return output
+
+    def _claimed(self, reply: Reply, sent: set[str]) -> Reply:
+        """The reply with every provider's id (those that were `sent`) made unique in the session."""
+
+        def claimed(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+            return tuple(replace(c, id=self.session.claim(c.id)) if c.id in sent else c for c in calls)
+
+        return replace(
+            reply, calls=claimed(reply.calls), broken=claimed(reply.broken) if reply.broken else ()
+        )
+
+
+def _first_steps(reply: Reply, context: RunContext) -> Reply:
+    """Of several steps in one reply those that need no other's result; the model is told to go on from there."""
+    ready: tuple[ToolCall, ...] = reply.program.ready
+    if len(ready) == len(reply.calls):
+        return reply
+    message = WORDS[context.language]["steps"].format(count=len(ready))
+    problem = ToolError(code=ErrorCode.UNPARSEABLE, message=message, retryable=True)
+    return replace(reply, calls=ready, problems=(*reply.problems, problem))
