@@ -9,7 +9,6 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from toolhand.arguments.feedback import feedback
 from toolhand.asking import Asking
