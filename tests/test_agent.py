@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from dataclasses import replace
 from typing import Annotated
 
 import pytest
@@ -21,7 +22,7 @@ from toolhand.core.events import (
     TextDelta,
     TurnStarted,
 )
-from toolhand.core.messages import Message, ModelOutput, Note, RawCall
+from toolhand.core.messages import Message, ModelOutput, Note, Opaque, RawCall, Text
 from toolhand.testing import ScriptedModel
 
 
@@ -574,3 +575,14 @@ async def test_a_step_with_a_formula_over_another_does_not_run(second):
     model = ScriptedModel([f"p = price(item='a')\n{second}", "ok"])
     await Agent(model, tools=[price, pay]).run("?")
     assert paid == []
+
+
+async def test_what_a_provider_wants_back_stays_in_the_history() -> None:
+    signed = Opaque(source="scripted", data={"signature": "abc"})
+    asked = replace(weather("Paris"), opaque=signed)
+    model = ScriptedModel([asked, replace(ModelOutput(text=""), opaque=signed), "Sunny."])
+    run = await Agent(model, [get_weather]).run("?")
+    assert run.messages[1].parts[0] == signed
+    assert run.messages[1].calls[0].name == "get_weather"
+    assert run.messages[3].parts == (signed, Text(""))
+    assert model.requests[-1].messages[2].parts[0] is run.messages[1].parts[0]

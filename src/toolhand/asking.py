@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, SettingsError, ToolError
 from toolhand.core.events import ModelReplied, ReadingMended, TextDelta, TurnStarted
-from toolhand.core.messages import Message, ModelOutput, ModelRequest, Reply, Text, ToolCall, Usage
+from toolhand.core.messages import Message, ModelOutput, ModelRequest, Reply, ToolCall, Usage, assistant
 from toolhand.core.tools import ToolChoice
 from toolhand.protocols import Reader
 from toolhand.run import WORDS
@@ -73,9 +73,9 @@ class Asking:
         reader = protocol.reader(tools, self.session.new_call_id, settings)
         reply, output = await self._reply(request, reader, context)
         asked = (*reply.calls, *reply.broken)
-        parts = (*((Text(reply.text),) if reply.text else ()), *asked)
         raw = output.text or output.thinking
-        message = Message(role="assistant", parts=parts or (Text(raw if reply.problems else ""),))
+        unread = raw if reply.problems else ""
+        message = assistant(reply.text or "", asked, opaque=output.opaque, unread=unread)
         replied = ModelReplied(
             turn=context.turn,
             reply=reply,

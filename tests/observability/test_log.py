@@ -11,12 +11,14 @@ import time
 import pytest
 
 from toolhand import Injected, RunContext, Toolset, tool
-from toolhand.core.errors import ErrorCode
+from toolhand.core.errors import ErrorCode, ModelError
 from toolhand.core.events import (
     CallRetried,
     CircuitChanged,
     FallbackTaken,
     LimitReached,
+    ModelReplaced,
+    ModelRetried,
     ReadingMended,
     RunFailed,
     TextDelta,
@@ -73,6 +75,16 @@ def test_the_same_stands_in_the_records_fields():
             CallRetried(call=call_of(made()), error=failure(ErrorCode.NETWORK), attempt=2, wait_seconds=1.5),
             "WARNING toolhand.calls",
             "outcome=network attempt=2 wait_seconds=1.5",
+        ),
+        (
+            ModelRetried(model="m", error=ModelError("busy", retryable=True), attempt=2, wait_seconds=1.5),
+            "WARNING toolhand.runs",
+            "model=m text=busy attempt=2 wait_seconds=1.5",
+        ),
+        (
+            ModelReplaced(model="m", error=ModelError("gone"), fallback="n"),
+            "WARNING toolhand.runs",
+            "fallback=n",
         ),
         (
             FallbackTaken(call=call_of(made()), error=failure(ErrorCode.UPSTREAM), fallback="other"),

@@ -13,7 +13,7 @@ import pytest
 
 from toolhand import RunContext
 from toolhand.core import events
-from toolhand.core.errors import ErrorCode
+from toolhand.core.errors import ErrorCode, ModelError
 from toolhand.core.messages import Fix, ModelRequest, RawCall, Reply, ToolCall, Usage, user
 from toolhand.observability.audit import AuditList, AuditLog
 from toolhand.observability.drift import DriftLog
@@ -45,6 +45,8 @@ SAMPLES = [
     events.TurnStarted(turn=1, protocol="json", model="openai:x", request=ModelRequest(messages=(user(KEY),), tools=(OF,))),
     events.TextDelta(text=KEY),
     events.ModelReplied(turn=1, reply=REPLY, raw=RAW, usage=Usage(), raw_calls=RAWS),
+    events.ModelRetried(model="openai:x", error=ModelError(KEY, retryable=True), attempt=1, wait_seconds=0.5),
+    events.ModelReplaced(model="openai:x", error=ModelError(KEY), fallback="local"),
     events.ReadingMended(raw=RAW, problems=(ERROR,), calls=(CALL,), raw_calls=RAWS, tools=(OF,)),
     started(OF, CALL),
     events.CallRetried(call=CALL, error=ERROR, attempt=1, wait_seconds=0.1),

@@ -10,7 +10,7 @@ What a *model* got wrong, or what went wrong while running an errand for it, is 
     ├── ToolFailure             raised by a tool on purpose: the only one whose text a model sees
     ├── MissingExtraError       an optional dependency is not installed
     ├── WeightsError            a model's weights are missing, damaged or cannot be fetched
-    └── ModelError              the model's server failed (status, retryable, retry_after)
+    └── ModelError              the model's server failed (fault, status, retryable, retry_after)
 """
 
 from __future__ import annotations
@@ -159,11 +159,47 @@ class WeightsError(ToolhandError):
     """A model's weights are missing, damaged, or can be had from none of their sources."""
 
 
+class ModelFault(StrEnum):
+    """Every kind of failure that a `ModelError` can carry. The values are stable; new ones may be added."""
+
+    UNREACHABLE = "unreachable"
+    """No connection: an unknown host, a refused connection."""
+    UNTRUSTED = "untrusted"
+    """The server's certificate cannot be trusted."""
+    TIMEOUT = "timeout"
+    """It took too long to connect, to begin, to go on, or in all."""
+    CUT = "cut"
+    """The answer broke off."""
+    GARBLED = "garbled"
+    """The answer is not what the protocol says."""
+    MOVED = "moved"
+    """The server sends on to another address."""
+    RATE_LIMITED = "rate_limited"
+    """Too many requests in a time."""
+    OVERLOADED = "overloaded"
+    """The server has too much to do."""
+    FAILED = "failed"
+    """The server failed in itself."""
+    QUOTA = "quota"
+    """The account has no money or quota left."""
+    KEY = "key"
+    """The API key is missing, wrong, or may not do this."""
+    UNKNOWN_MODEL = "unknown_model"
+    """The server has no such model."""
+    CONTEXT_OVERFLOW = "context_overflow"
+    """The conversation is longer than what the model can read."""
+    CONTENT_FILTER = "content_filter"
+    """The provider refuses the content."""
+    REFUSED = "refused"
+    """The request is not one that the server takes."""
+
+
 class ModelError(ToolhandError):
     """The model's server failed.
 
     Args:
         message: one sentence that says what failed, where, and what to do.
+        fault: which kind of failure it is.
         status: the HTTP status, where there was one.
         retryable: whether the same request may succeed later.
         retry_after: seconds to wait before that, where the server said so.
@@ -173,11 +209,13 @@ class ModelError(ToolhandError):
         self,
         message: str,
         *,
+        fault: ModelFault = ModelFault.REFUSED,
         status: int | None = None,
         retryable: bool = False,
         retry_after: float | None = None,
     ) -> None:
         super().__init__(message)
+        self.fault = fault
         self.status = status
         self.retryable = retryable
         self.retry_after = retry_after

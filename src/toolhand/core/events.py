@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from toolhand.core.errors import ToolError
+from toolhand.core.errors import ModelError, ToolError
 from toolhand.core.messages import FinishReason, ModelRequest, RawCall, Reply, ToolCall, ToolResult, Usage
 from toolhand.core.tools import Tool
 
@@ -49,6 +49,38 @@ class TextDelta:
     """A piece of the text that is meant for the user, as it streams in."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRetried:
+    """A request to a model failed in passing and will be sent again.
+
+    Args:
+        model: the model's name.
+        error: why the last attempt failed.
+        attempt: which attempt that was, from 1.
+        wait_seconds: how long until the next.
+    """
+
+    model: str
+    error: ModelError
+    attempt: int
+    wait_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelReplaced:
+    """A model failed for good and another one is asked instead.
+
+    Args:
+        model: the name of the one that failed.
+        error: why.
+        fallback: the name of the one that is asked now.
+    """
+
+    model: str
+    error: Exception
+    fallback: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,6 +271,8 @@ Event: TypeAlias = (
     RunStarted
     | TurnStarted
     | TextDelta
+    | ModelRetried
+    | ModelReplaced
     | ModelReplied
     | ReadingMended
     | CallStarted

@@ -5,7 +5,7 @@ Frozen values from the standard library only. No protocol's text and no provider
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -118,7 +118,20 @@ class Note:
     text: str
 
 
-Part: TypeAlias = Text | Note | ToolCall | ToolResult
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opaque:
+    """What a provider wants back with the next request as it sent it, such as signed reasoning. Nobody else reads it.
+
+    Args:
+        source: the name of the model that it belongs to; another model's wire leaves it out.
+        data: JSON.
+    """
+
+    source: str
+    data: Mapping[str, Any]
+
+
+Part: TypeAlias = Text | Note | ToolCall | ToolResult | Opaque
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +165,23 @@ class Message:
 def user(text: str) -> Message:
     """A user's message."""
     return Message(role="user", parts=(Text(text),))
+
+
+def assistant(
+    text: str = "", calls: Sequence[ToolCall] = (), *, opaque: Opaque | None = None, unread: str = ""
+) -> Message:
+    """A model's message.
+
+    Args:
+        text: what it said.
+        calls: what it asked for.
+        opaque: what its provider wants back.
+        unread: its words where nothing in them was understood, so that the message is not empty.
+    """
+    said: tuple[Part, ...] = (*((Text(text),) if text else ()), *calls)
+    return Message(
+        role="assistant", parts=(*(() if opaque is None else (opaque,)), *(said or (Text(unread),)))
+    )
 
 
 def system(text: str) -> Message:
@@ -271,6 +301,8 @@ class ModelOutput:
         finish_reason: why it ended.
         usage: tokens.
         thinking: reasoning that the server returned apart from the text.
+        opaque: what the provider wants back beside the text and the calls.
+        model: the name of the model that answered; with fallbacks it need not be the one that was asked.
     """
 
     text: str = ""
@@ -278,6 +310,8 @@ class ModelOutput:
     finish_reason: FinishReason = "stop"
     usage: Usage = field(default_factory=Usage)
     thinking: str = ""
+    opaque: Opaque | None = None
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

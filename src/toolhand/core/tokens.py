@@ -12,7 +12,7 @@ from typing import Final
 
 from toolhand.core.jsonable import result_text
 from toolhand.core.language import Language
-from toolhand.core.messages import Message, Note, Text, ToolCall, ToolResult
+from toolhand.core.messages import Message, Opaque, Part, ToolCall, ToolResult
 
 MOST_READ: Final = 100_000
 """Of a longer text so many characters are read, from pieces all over it."""
@@ -82,10 +82,12 @@ def message_tokens(message: Message, language: Language = "en") -> int:
     return _MESSAGE_TOKENS + sum(part_tokens(part, language) for part in message.parts)
 
 
-def part_tokens(part: Text | Note | ToolCall | ToolResult, language: Language = "en") -> int:
+def part_tokens(part: Part, language: Language = "en") -> int:
     """About how many tokens a part of a message takes."""
     if isinstance(part, ToolCall):
         return _CALL_TOKENS + estimate_tokens(part.name + result_text(dict(part.arguments)))
     if isinstance(part, ToolResult):
         return _MESSAGE_TOKENS + estimate_tokens(result_text(part, language))
+    if isinstance(part, Opaque):
+        return estimate_tokens(result_text(part.data))
     return estimate_tokens(part.text)

@@ -25,7 +25,9 @@ from toolhand.core.events import (
     Event,
     FallbackTaken,
     LimitReached,
+    ModelReplaced,
     ModelReplied,
+    ModelRetried,
     ReadingMended,
     RunFailed,
     RunFinished,
@@ -163,6 +165,18 @@ def _run_failed(event: RunFailed, context: RunContext) -> None:
     if RUNS.isEnabledFor(level):
         kind, text = type(error).__name__, PLAIN.exception(error, _MOST_TEXT)
         _write(RUNS, level, "run failed", context, exception=kind, text=text)
+
+
+def _model_failed(event: ModelRetried | ModelReplaced, context: RunContext) -> None:
+    if RUNS.isEnabledFor(logging.WARNING):
+        fields: dict[str, Any] = {"model": event.model, "text": PLAIN.exception(event.error, _MOST_TEXT)}
+        if isinstance(event, ModelRetried):
+            fields |= {"attempt": event.attempt, "wait_seconds": round(event.wait_seconds, 3)}
+            _write(RUNS, logging.WARNING, "model will be asked again", context, **fields)
+        else:
+            _write(
+                RUNS, logging.WARNING, "another model is asked", context, **fields, fallback=event.fallback
+            )
 
 
 def _mended(event: ReadingMended, context: RunContext) -> None:
@@ -332,6 +346,8 @@ _LINES: Final[Mapping[type, Callable[[Any, RunContext], None]]] = {
     RunStarted: _run_started,
     TurnStarted: _turn_started,
     ModelReplied: _model_replied,
+    ModelRetried: _model_failed,
+    ModelReplaced: _model_failed,
     LimitReached: _limit_reached,
     RunFinished: _run_finished,
     RunFailed: _run_failed,

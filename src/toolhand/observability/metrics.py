@@ -19,7 +19,9 @@ from toolhand.core.events import (
     Event,
     FallbackTaken,
     LimitReached,
+    ModelReplaced,
     ModelReplied,
+    ModelRetried,
     ReadingMended,
     RunFailed,
     RunFinished,
@@ -109,6 +111,8 @@ class Metrics:
             CallCancelled: self._called,
             CallRetried: self._retried,
             FallbackTaken: self._fell_back,
+            ModelRetried: self._model_retried,
+            ModelReplaced: self._model_replaced,
             CircuitChanged: self._circuit,
             ReadingMended: self._mended,
             ModelReplied: self._replied,
@@ -171,6 +175,13 @@ class Metrics:
     def _fell_back(self, event: FallbackTaken) -> None:
         tool, other = (self._bounded("tool", name) for name in (event.call.name, event.fallback))
         self._add("fallbacks", tool, other)
+
+    def _model_retried(self, event: ModelRetried) -> None:
+        self._add("model_retries", self._bounded("model", event.model), str(event.error.fault))
+
+    def _model_replaced(self, event: ModelReplaced) -> None:
+        model, other = (self._bounded("model", name) for name in (event.model, event.fallback))
+        self._add("model_fallbacks", model, other)
 
     def _circuit(self, event: CircuitChanged) -> None:
         name = self._bounded("circuit", event.name)
@@ -273,6 +284,8 @@ _COUNTERS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "calls": ("Calls that ended.", ("tool", "outcome")),
     "retries": ("Attempts that failed in passing.", ("tool", "outcome")),
     "fallbacks": ("Calls that another tool was asked for.", ("tool", "fallback")),
+    "model_retries": ("Requests to a model that failed in passing.", ("model", "fault")),
+    "model_fallbacks": ("Times that another model was asked.", ("model", "fallback")),
     "cost": ("What calls cost, in the unit of the tools' own rules.", ("tool",)),
     "fixes": ("Liberties taken in reading calls.", ("kind",)),
     "problems": ("What could not be read.", ("code",)),

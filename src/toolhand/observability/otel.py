@@ -28,7 +28,9 @@ from toolhand.core.events import (
     Event,
     FallbackTaken,
     LimitReached,
+    ModelReplaced,
     ModelReplied,
+    ModelRetried,
     ReadingMended,
     RunFailed,
     RunFinished,
@@ -163,6 +165,10 @@ class OpenTelemetry:
                 self._noted(event, context)
             case ReadingMended(problems=problems) if problems:
                 self._note_run(context, "toolhand.reply.unreadable", codes=[str(p.code) for p in problems])
+            case ModelRetried(error=error, attempt=attempt):
+                self._note_run(context, "toolhand.model.retried", fault=str(error.fault), attempt=attempt)
+            case ModelReplaced(model=name, fallback=fallback):
+                self._note_run(context, "toolhand.model.replaced", model=name, fallback=fallback)
             case LimitReached(limit=limit):
                 self._note_run(context, "toolhand.limit.reached", limit=limit)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from toolhand.core.messages import Message, Note, Part, Reply, Text, ToolCall, ToolResult
+from toolhand.core.messages import Message, Note, Opaque, Part, Reply, Text, ToolCall, ToolResult
 from toolhand.core.tools import Tool
 from toolhand.observability.excerpts import PLAIN, Excerpts
 from toolhand.tools.export import schema
@@ -25,7 +25,10 @@ def messages(role: str, said: str | Sequence[Message], most: int, excerpts: Exce
     """
     if isinstance(said, str):
         return excerpts.json([{"role": role, "parts": [{"type": "text", "content": said}]}], most)
-    written = [{"role": m.role, "parts": [_part(part) for part in m.parts]} for m in said]
+    written = [
+        {"role": m.role, "parts": [_part(part) for part in m.parts if not isinstance(part, Opaque)]}
+        for m in said
+    ]
     kept: list[Any] = []
     left = most
     for message in reversed(written):
@@ -58,3 +61,5 @@ def _part(part: Part) -> dict[str, Any]:
         case ToolResult(call_id=call_id, error=error, data=data):
             response = data if error is None else {"error": str(error.code), "message": error.message}
             return {"type": "tool_call_response", "id": call_id, "response": response}
+        case Opaque():
+            return {"type": "reasoning"}
