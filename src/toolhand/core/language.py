@@ -27,3 +27,8 @@ def language_of_person() -> Language:
     """The language for a person at the command line: chosen, or else that of the locale."""
     locale = os.environ.get("LC_ALL") or os.environ.get("LC_MESSAGES") or os.environ.get("LANG") or ""
     return chosen_language() or ("zh" if locale.lower().startswith("zh") else "en")
+
+
+def say(english: str, chinese: str) -> str:
+    """The sentence for a person, in their language."""
+    return chinese if language_of_person() == "zh" else english

@@ -1,0 +1,112 @@
+"""Finds the tools that a person names: the built-in ones, a Python file's, a module's."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from toolhand.builtin import builtin_tools
+from toolhand.core.errors import SettingsError, ToolDefinitionError
+from toolhand.core.language import say
+from toolhand.core.tools import Tool
+from toolhand.tools.collection import ToolCollection
+from toolhand.toolset import Toolset
+
+
+def load_tools(sources: str, *, database: Path | None = None, root: Path | None = None) -> Toolset:
+    """The tools from a comma-separated list.
+
+    Args:
+        sources: "builtin", paths of Python files, or names of modules.
+        database: an SQLite file for the built-in SQL tools.
+        root: a folder for the built-in file tools.
+
+    Raises:
+        SettingsError: when a source cannot be found or imported, or holds no tool.
+    """
+    found: list[Tool] = []
+    for source in (part.strip() for part in sources.split(",")):
+        if source == "builtin":
+            found += builtin_tools(database=database, root=root)
+        elif source:
+            found += _tools_of(_module(source), source)
+    return Toolset(found)
+
+
+def _module(source: str) -> ModuleType:
+    path = Path(source)
+    is_file = source.endswith(".py") or path.is_file()
+    if is_file and not path.is_file():
+        raise SettingsError(
+            say(f"there is no file '{source}' to take tools from", f"没有文件“{source}”，无法从中读取工具")
+        )
+    try:
+        if not is_file:
+            return importlib.import_module(source)
+        name = f"toolhand_tools_{path.stem}"
+        module = sys.modules[name] = ModuleType(name)
+        module.__file__ = str(path)
+        sys.path.insert(0, str(path.resolve().parent))
+        try:
+            SourceFileLoader(name, str(path)).exec_module(module)
+        finally:
+            sys.path.pop(0)
+    except (SettingsError, ToolDefinitionError):
+        raise
+    except ModuleNotFoundError as error:
+        if not is_file and error.name and source.startswith(error.name):
+            raise SettingsError(
+                say(
+                    f"there is no module '{source}': name a module or a .py file",
+                    f"没有模块“{source}”：请给出模块名或 .py 文件",
+                )
+            ) from None
+        raise _cannot_import(source, error) from error
+    except (Exception, SystemExit) as error:
+        raise _cannot_import(source, error) from error
+    return module
+
+
+def _cannot_import(source: str, error: BaseException) -> SettingsError:
+    line = next(
+        (
+            f.lineno
+            for f in reversed(traceback.extract_tb(error.__traceback__))
+            if f.filename.endswith(Path(source).name)
+        ),
+        None,
+    )
+    line = getattr(error, "lineno", None) or line
+    where = say(f", line {line}", f"，第 {line} 行") if line else ""
+    what = f"{type(error).__name__}: {error}"
+    return SettingsError(
+        say(f"'{source}' cannot be imported{where}: {what}", f"无法导入“{source}”{where}：{what}")
+    )
+
+
+def _tools_of(module: ModuleType, source: str) -> list[Tool]:
+    found: dict[int, Tool] = {}
+    for value in vars(module).values():
+        for tool in _tools_in(value):
+            found.setdefault(id(tool), tool)
+    if not found:
+        raise SettingsError(
+            say(
+                f"'{source}' holds no tool: put @tool above a function",
+                f"“{source}”里没有工具：请在函数上方加 @tool",
+            )
+        )
+    return list(found.values())
+
+
+def _tools_in(value: Any) -> list[Tool]:
+    if isinstance(value, Tool):
+        return [value]
+    if isinstance(value, ToolCollection):
+        return list(value)
+    return []
