@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -27,15 +28,17 @@ class Toolset(ToolCollection):
 
     Args:
         tools: tools, functions, OpenAI schemas, other toolsets, or an iterable of these.
-        policies: the layers around each call, outermost first, instead of `default_policies()`. Toolsets that are made of
-            this one start with default layers of their own.
+        policies: the layers around each call, outermost first, instead of `default_policies()` and of any that the tools
+            had. A tool keeps them, and what they have counted, in every toolset and agent that is made of this one; of two
+            toolsets put together each tool keeps its own. Without `policies` a tool that has none gets default layers,
+            which count for this toolset alone.
 
     Raises:
         ToolDefinitionError: when one of them cannot be described, or two have one name.
     """
 
     def __init__(self, tools: Any = (), *, policies: Sequence[Policy] | None = None) -> None:
-        super().__init__(each_tool(tools))
+        super().__init__(each_tool(tools) if policies is None else _behind(tuple(policies), each_tool(tools)))
         self._policies = policies
         self._numbers = itertools.count(1)
 
@@ -74,11 +77,14 @@ class Toolset(ToolCollection):
 
     @cached_property
     def _hideable(self) -> list[tuple[Offering, Tool]]:
-        return [(policy, tool) for tool in self for policy in offering(self.dispatch.policies, tool)]
+        layers = self.dispatch.layers
+        return [(policy, tool) for tool in self for policy in offering(layers(tool), tool)]
 
     def extended(self, *tools: Tool) -> Self:
         """These tools and some more behind the same layers, which keep what they have counted."""
-        return type(self)([*self, *tools], policies=self.dispatch.policies)
+        extended = type(self)([*self, *tools])
+        extended._policies = self.dispatch.policies  # noqa: SLF001 - one of this class
+        return extended
 
     async def call(
         self,
@@ -120,3 +126,7 @@ class Toolset(ToolCollection):
     def call_sync(self, name: str, arguments: Mapping[str, Any] | None = None, **options: Any) -> ToolResult:
         """`call` for code that is not async."""
         return run_blocking(self.call(name, arguments, **options))
+
+
+def _behind(policies: tuple[Policy, ...], tools: Iterable[Tool]) -> list[Tool]:
+    return [replace(tool, policies=policies) for tool in tools]

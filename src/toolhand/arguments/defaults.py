@@ -8,6 +8,7 @@ from typing import Any
 
 from toolhand.arguments.plans import parameters_shape
 from toolhand.arguments.shape import Shape
+from toolhand.core.canonical import left_out
 from toolhand.core.tools import Parameters
 
 
@@ -26,10 +27,8 @@ def _filled(members: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
         name: _value(value, shape.properties[name]) if name in shape.properties else value
         for name, value in members.items()
     }
-    for name, part in shape.properties.items():
-        if name not in found and "default" in part.raw:
-            found[name] = deepcopy(part.raw["default"])
-    return found
+    declared = {name: part.raw for name, part in shape.properties.items()}
+    return found | deepcopy(left_out(declared, found))
 
 
 def _value(value: Any, shape: Shape) -> Any:

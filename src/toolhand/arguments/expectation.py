@@ -95,15 +95,32 @@ def _concerns(keyword: str, kind: str) -> bool:
     return kind in ("integer", "number")
 
 
-def example(shape: Shape, depth: int = 0) -> Any:
-    """A value that fits, made from the schema alone; None where none is found easily."""
-    for candidate in _candidates(shape, depth):
+def stand_in(shape: Shape | None, *, text: str = "x") -> Any:
+    """An example, or a text where none is found: for a place that must hold something.
+
+    Args:
+        shape: what the value must be; None where nobody says.
+        text: what stands for any text.
+    """
+    found = None if shape is None else example(shape, text=text)
+    return text if found is None else found
+
+
+def example(shape: Shape, depth: int = 0, *, text: str = "text") -> Any:
+    """A value that fits, made from the schema alone; None where none is found easily.
+
+    Args:
+        shape: what it must be.
+        depth: how deep in a larger one it stands.
+        text: what stands for any text.
+    """
+    for candidate in _candidates(shape, depth, text):
         if candidate is not None and shape.fits(candidate):
             return candidate
     return None
 
 
-def _candidates(shape: Shape, depth: int) -> list[Any]:
+def _candidates(shape: Shape, depth: int, text: str) -> list[Any]:
     found: list[Any] = []
     examples = shape.raw.get("examples")
     if isinstance(examples, list):
@@ -113,13 +130,13 @@ def _candidates(shape: Shape, depth: int) -> list[Any]:
     found.append(shape.raw.get("default"))
     if depth >= _DEEPEST:
         return found
-    found += [example(branch, depth + 1) for branch in shape.branches]
+    found += [example(branch, depth + 1, text=text) for branch in shape.branches]
     for kind in shape.types or ("string",):
-        found += _of_kind(kind, shape, depth)
+        found += _of_kind(kind, shape, depth, text)
     return found
 
 
-def _of_kind(kind: str, shape: Shape, depth: int) -> list[Any]:
+def _of_kind(kind: str, shape: Shape, depth: int, text: str) -> list[Any]:
     if kind in ("integer", "number"):
         bounds = [
             shape.raw.get(key)
@@ -132,24 +149,26 @@ def _of_kind(kind: str, shape: Shape, depth: int) -> list[Any]:
     if kind == "string":
         short = shape.raw.get("minLength")
         long = "x" * short if isinstance(short, int) and 0 < short < 200 else "x"
-        return [_EXAMPLES.get(str(shape.raw.get("format")), "text"), "text", long, "1", "A1", "abc"]
+        return [_EXAMPLES.get(str(shape.raw.get("format")), text), text, long, "1", "A1", "abc"]
     if kind == "boolean":
         return [True, False]
     if kind == "array":
         part = shape.items
-        inner = "text" if part is None else example(part, depth + 1)
+        inner = text if part is None else example(part, depth + 1, text=text)
         count = shape.raw.get("minItems")
         times = count if isinstance(count, int) and 0 < count < 10 else 1
-        prefix = [example(first, depth + 1) for first in shape.prefix]
+        prefix = [example(first, depth + 1, text=text) for first in shape.prefix]
         return [[*prefix, *[inner] * times], prefix, []]
     if kind == "object":
         required = {
-            name: example(part, depth + 1)
+            name: example(part, depth + 1, text=text)
             for name, part in shape.properties.items()
             if name in shape.required
         }
         every = (
-            {name: example(part, depth + 1) for name, part in shape.properties.items()} if depth < 2 else {}
+            {name: example(part, depth + 1, text=text) for name, part in shape.properties.items()}
+            if depth < 2
+            else {}
         )
         return [required or every, {}]
     return []

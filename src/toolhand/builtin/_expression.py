@@ -44,7 +44,6 @@ _INFIX: Final[dict[str, tuple[int, Callable[[Number, Number], Number]]]] = {
     "**": (30, power),
 }
 _SIGN_STRENGTH: Final = 25  # between * and **: -2**2 is -(2**2), and -2*3 is (-2)*3
-_POSTFIX_STRENGTH: Final = 40
 
 _POSTFIX: Final[dict[str, Callable[[Number], Number]]] = {
     "%": lambda x: divide(x, Fraction(100)),

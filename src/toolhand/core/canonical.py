@@ -31,12 +31,22 @@ def loose(text: str) -> str:
 
 def same_call(tool: Tool, arguments: Mapping[str, Any]) -> str:
     """The canonical text of a call's arguments, with the tool's defaults for what was not sent."""
-    defaults = {
+    defaults = left_out(tool.properties, arguments)
+    return canonical({**defaults, **arguments} if defaults else arguments)
+
+
+def left_out(properties: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The declared defaults of what was not sent.
+
+    Args:
+        properties: schemas by name; `true` and `false` are schemas without a default.
+        arguments: what was sent.
+    """
+    return {
         name: schema["default"]
-        for name, schema in tool.properties.items()
+        for name, schema in properties.items()
         if name not in arguments and isinstance(schema, Mapping) and "default" in schema
     }
-    return canonical({**defaults, **arguments} if defaults else arguments)
 
 
 def digest(*parts: str) -> str:

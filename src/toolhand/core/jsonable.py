@@ -5,7 +5,6 @@ Third-party types are recognised by what they can do (`model_dump`, `to_dict`, `
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import datetime as dt
 import json
@@ -196,11 +195,6 @@ def _bytes_kind(raw: bytes) -> str:
         b"\x1f\x8b": "gzip archive",
     }
     return next((name for start, name in kinds.items() if raw.startswith(start)), "binary content")
-
-
-def base64_text(raw: bytes) -> str:
-    """Bytes as base64 text, for a tool that wants to hand them on whole."""
-    return base64.b64encode(raw).decode("ascii")
 
 
 # An empty result must read as an answer: bare brackets make weak models think of a failure and ask again.

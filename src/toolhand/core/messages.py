@@ -209,11 +209,6 @@ class Reply:
     program: Any = None
     thinking: str = ""
 
-    @property
-    def is_final(self) -> bool:
-        """Whether it is an answer: nothing to run and nothing to mend."""
-        return not self.calls and not self.problems and self.program is None
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:

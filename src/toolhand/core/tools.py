@@ -119,6 +119,8 @@ class Tool:
         rules: effect, timeout and the like.
         aliases: other spellings of parameter names, alias → name.
         injected: parameters that are filled at run time and hidden from the model, parameter → key.
+        policies: the layers around its calls, outermost first, wherever it is called from; None for those of the toolset
+            that it is called through.
     """
 
     name: str
@@ -129,6 +131,7 @@ class Tool:
     rules: Rules = field(default_factory=Rules)
     aliases: Mapping[str, str] = field(default_factory=dict)
     injected: Mapping[str, str] = field(default_factory=dict)
+    policies: tuple[Any, ...] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the function itself, as if it had not been decorated."""

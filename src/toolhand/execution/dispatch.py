@@ -64,6 +64,7 @@ class Dispatcher:
         self.settings = {language: replace(settings, language=language) for language in languages}
         self.policies = tuple(default_policies(rebind=self.rebind) if policies is None else policies)
         self._way = chain(self.policies, invoke)
+        self.layers = self._way.layers
         self._most_parallel = most_parallel
 
     async def __call__(
@@ -74,7 +75,7 @@ class Dispatcher:
         if isinstance(bound, ToolError):
             tool = self.tools.lookup(call.name)
             if tool is not None and tool.rules.sensitive:
-                bound = refusal(bound, call.arguments, tool.rules.sensitive)
+                bound = refusal(bound, call.arguments, tool)
             result = ToolResult(call_id=call.id, name=call.name, outcome=bound)
             context.emit(
                 CallFinished(call=replace(call, problem=bound), result=result, seconds=0.0, tool=tool)

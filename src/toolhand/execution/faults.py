@@ -7,15 +7,14 @@ names, so nothing is imported for them.
 from __future__ import annotations
 
 import asyncio
-import email.utils
 import errno
 import socket
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from toolhand.core.errors import ErrorCode
+from toolhand.core.retry_after import retry_after, seconds_of
 from toolhand.core.tools import Tool
 from toolhand.execution.threads import AllStuckError
 from toolhand.execution.workers.failures import FrameTooLargeError, ToolRaisedError, WorkerEndedError
@@ -101,7 +100,7 @@ def _judged(error: BaseException, tool: Tool) -> Fault:
         return _unless_unknown(Fault(word="timeout", code=ErrorCode.TIMEOUT, retryable=True), tool, was_sent)
     if _is_network(error) or kinds & _CONNECTIONS:
         return _unless_unknown(Fault(word="network", code=ErrorCode.NETWORK, retryable=True), tool, was_sent)
-    wait = _seconds(getattr(error, "retry_after", None))
+    wait = seconds_of(getattr(error, "retry_after", None))
     if wait is not None:
         return Fault(
             word="limited", code=ErrorCode.RATE_LIMITED, retryable=True, details={"retry_after": wait}
@@ -143,30 +142,16 @@ def _status(error: BaseException) -> int | None:
 
 
 def _retry_after(error: BaseException) -> float | None:
-    given = _seconds(getattr(error, "retry_after", None))
+    given = seconds_of(getattr(error, "retry_after", None))
     if given is not None:
         return given
     for carrier in (error, getattr(error, "response", None)):
         headers: Any = getattr(carrier, "headers", None)
         if hasattr(headers, "items"):
-            for name, value in list(headers.items()):
-                if str(name).lower() == "retry-after":
-                    return _seconds(value)
+            found = retry_after(headers)
+            if found is not None:
+                return found
     return None
-
-
-def _seconds(value: Any) -> float | None:
-    """Seconds from a number, its text, or an HTTP date (RFC 9110, 10.2.3); None for anything else."""
-    if isinstance(value, bool) or value is None:
-        return None
-    try:
-        seconds = float(value)
-    except (TypeError, ValueError):
-        try:
-            seconds = email.utils.parsedate_to_datetime(str(value)).timestamp() - time.time()
-        except (TypeError, ValueError, OverflowError):
-            return None
-    return min(max(seconds, 0.0), 1e9) if seconds == seconds else None  # noqa: PLR0124 - not a number
 
 
 def _is_network(error: BaseException) -> bool:

@@ -6,14 +6,13 @@ import json
 import re
 import ssl
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Final
 
 import aiohttp
 from yarl import URL
 
 from toolhand.core.errors import ModelError
+from toolhand.core.retry_after import retry_after
 from toolhand.models.connections import Timeouts
 from toolhand.models.wire import PASSING_STATUSES, error_text, quoted
 
@@ -100,7 +99,7 @@ def refusal(
         message = f"{where} failed{said}"
     else:
         message = f"{where} refused the request{said}"
-    return ModelError(message, status=status, retryable=is_passing, retry_after=_retry_after(headers))
+    return ModelError(message, status=status, retryable=is_passing, retry_after=retry_after(headers))
 
 
 def _words(raw: bytes, api_key: str) -> str:
@@ -116,19 +115,3 @@ def _without_secrets(text: str, api_key: str) -> str:
     if len(api_key) > 3:
         text = text.replace(api_key, "…")
     return _KEY.sub("…", text)
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds, from `retry-after-ms` or `Retry-After` as a number or as a date."""
-    milliseconds, text = headers.get("retry-after-ms"), headers.get("Retry-After")
-    try:
-        if milliseconds:
-            return max(0.0, float(milliseconds) / 1000)
-        return None if not text else max(0.0, float(text))
-    except ValueError:
-        pass
-    try:
-        moment = parsedate_to_datetime(text or "")
-    except ValueError:
-        return None
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds()) if moment.tzinfo else None

@@ -13,6 +13,7 @@ from typing import Any, Final
 from toolhand.core.errors import ModelError
 from toolhand.core.jsonable import jsonable, result_text
 from toolhand.core.language import Language
+from toolhand.core.marks import NATIVE_MARKS, unforgeable
 from toolhand.core.messages import (
     FinishReason,
     Message,
@@ -21,6 +22,7 @@ from toolhand.core.messages import (
     Note,
     RawCall,
     ToolCall,
+    ToolResult,
     Usage,
 )
 from toolhand.core.tools import Tool, ToolChoice
@@ -128,12 +130,17 @@ def wire_messages(message: Message, language: Language) -> list[dict[str, Any]]:
         return [*note, spoken] if message.calls else [spoken, *note]
     if message.role == "tool":
         results = [
-            {"role": "tool", "tool_call_id": result.call_id, "content": result_text(result, language)}
+            {"role": "tool", "tool_call_id": result.call_id, "content": _told(result, language)}
             for result in message.results
         ]
         return [*results, *([{"role": "user", "content": message.text}] if message.text else []), *note]
     text = "\n\n".join(filter(None, (message.text, notes)))
     return [{"role": message.role, "content": text}]
+
+
+def _told(result: ToolResult, language: Language) -> str:
+    # Many servers make one text of the messages before the model reads them, by a template whose marks nobody else may write.
+    return unforgeable(result_text(result, language), NATIVE_MARKS)
 
 
 def _assistant(message: Message) -> dict[str, Any]:

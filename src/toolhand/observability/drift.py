@@ -171,7 +171,7 @@ def counted(records: Iterable[DriftRecord]) -> list[tuple[str, str, int]]:
 
 
 def _record(event: ReadingMended, now: float) -> DriftRecord:
-    excerpts = Excerpts.of_all(event.tools)
+    excerpts = Excerpts.of_reading(event)
     sent = [{"name": raw.name, "arguments": raw.arguments} for raw in event.raw_calls]
     calls = [
         {

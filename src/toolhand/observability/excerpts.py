@@ -6,21 +6,24 @@ Kinds that a tool may show the model (`Rules.reveals`) are masked here all the s
 from __future__ import annotations
 
 import json
+import re
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from toolhand.core.events import ReadingMended
 from toolhand.core.jsonable import jsonable
 from toolhand.core.tools import Tool
 from toolhand.policies.redaction import redacted
-from toolhand.policies.redaction.names import folded
+from toolhand.policies.redaction.echoes import close_names, echoes_of, sensitive_names, stray_names
 
 _MARGIN: Final = 8192
 """A text is cut so far behind what is kept that no secret is cut in two where it shows."""
 
-_SHORTEST_ECHO: Final = 4
 _MOST_DEPTH: Final = 20
+_NAME: Final = re.compile(r"([^\W\d][\w\-]{1,39}+)[\"'`”’\\]{0,2}\s{0,3}[:=：＝>]")
+"""What stands where a name does, in any of the ways to write arguments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,14 +43,28 @@ class Excerpts:
         """For a call of a tool, with the arguments that were sent; None for a tool that there is not."""
         if tool is None or not tool.rules.sensitive:
             return PLAIN
-        names = frozenset(map(folded, tool.rules.sensitive))
-        return cls(sensitive=tool.rules.sensitive, echoes=tuple(_echoes(arguments, names)))
+        names = sensitive_names(tool) | stray_names(arguments, tool)
+        return cls(sensitive=names, echoes=echoes_of(arguments, names))
 
     @classmethod
     def of_all(cls, tools: Iterable[Tool]) -> Excerpts:
         """For a text that may be about any of these tools."""
-        names = frozenset(name for tool in tools for name in tool.rules.sensitive)
+        names = frozenset(name for tool in tools for name in sensitive_names(tool))
         return cls(sensitive=names) if names else PLAIN
+
+    @classmethod
+    def of_reading(cls, event: ReadingMended) -> Excerpts:
+        """For a reply that was read with liberties: a sensitive name may be misspelt in it, or not be the tool's at all."""
+        plain = cls.of_all(event.tools)
+        if plain is PLAIN:
+            return plain
+        tools = {tool.name: tool for tool in event.tools}
+        sent: list[Any] = [*event.raw_calls, *event.calls]
+        strays = (stray_names(call.arguments, tools[call.name]) for call in sent if call.name in tools)
+        written = [event.raw, *(call.arguments for call in sent if isinstance(call.arguments, str))]
+        spelled = (name for text in written for name in _NAME.findall(text))
+        names = plain.sensitive.union(*strays) | close_names(spelled, plain.sensitive)
+        return cls(sensitive=names, echoes=echoes_of([call.arguments for call in sent], names))
 
     def joined(self, other: Excerpts) -> Excerpts:
         """What neither of the two may show."""
@@ -112,22 +129,6 @@ class Excerpts:
 
 PLAIN: Final = Excerpts()
 """For what belongs to no tool with sensitive names."""
-
-
-def _echoes(value: Any, names: frozenset[str], *, is_named: bool = False, depth: int = 0) -> Iterator[str]:
-    if depth > _MOST_DEPTH:
-        return
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            is_sensitive = is_named or folded(str(key)) in names
-            yield from _echoes(inner, names, is_named=is_sensitive, depth=depth + 1)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _echoes(inner, names, is_named=is_named, depth=depth + 1)
-    elif is_named and isinstance(value, str | int) and not isinstance(value, bool):
-        text = str(value)
-        if len(text) >= _SHORTEST_ECHO:
-            yield text
 
 
 def _cut(value: Any, most: int) -> Any:

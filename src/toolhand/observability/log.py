@@ -183,7 +183,7 @@ def _mended(event: ReadingMended, context: RunContext) -> None:
     """What could not be read. What was mended in a call that can run is told when it runs."""
     if not event.problems or not READING.isEnabledFor(logging.WARNING):
         return
-    excerpts = Excerpts.of_all(event.tools)
+    excerpts = Excerpts.of_reading(event)
     _write(
         READING,
         logging.WARNING,

@@ -62,51 +62,61 @@ def offered(policies: Sequence[Policy], tool: Tool, context: RunContext) -> bool
     return all(policy.offers(tool, context) for policy in offering(policies, tool))
 
 
-def chain(policies: Sequence[Policy], invoke: Proceed) -> Proceed:
+def chain(policies: Sequence[Policy], invoke: Proceed) -> Chain:
     """One way to the tool: the first policy is the outermost layer, `invoke` the innermost.
 
-    The way is laid once for each tool, through the policies that have something to do for it.
+    The way is laid once for each tool, through the policies that have something to do for it: its own (`Tool.policies`)
+    where it has some.
     """
-    return _Chain(tuple(policies), invoke)
+    return Chain(tuple(policies), invoke)
 
 
-class _Chain:
+class Chain:
+    """What `chain` makes.
+
+    Args:
+        policies: the layers of tools that have none of their own.
+        invoke: the innermost.
+    """
+
     def __init__(self, policies: tuple[Policy, ...], invoke: Proceed) -> None:
         self._policies = policies
         self._invoke = invoke
-        self._ways: dict[tuple[int, Tool], Proceed] = {}
-        self._outermost: dict[Tool, Proceed] = {}
+        self._ways: dict[Tool, Proceed] = {}
 
     def __call__(self, call: BoundCall, context: RunContext) -> Awaitable[ToolResult]:
-        way = self._outermost.get(call.tool)
+        """The call's result, through its tool's layers."""
+        way = self._ways.get(call.tool)
         if way is None:
-            if len(self._outermost) >= MOST_WAYS:
-                self._outermost.clear()
+            if len(self._ways) >= MOST_WAYS:
                 self._ways.clear()
-            way = self._outermost[call.tool] = self._way(0, call.tool)
+            way = self._ways[call.tool] = self._laid(self.layers(call.tool), 0, call.tool)
         return way(call, context)
 
-    def _way(self, start: int, tool: Tool) -> Proceed:
-        """The way for a tool from one policy on."""
-        found = self._ways.get((start, tool))
-        if found is None:
-            found = self._ways[start, tool] = self._laid(start, tool)
-        return found
+    def layers(self, tool: Tool) -> tuple[Policy, ...]:
+        """The policies of a tool: its own, which it keeps wherever it goes, or the chain's."""
+        return self._policies if tool.policies is None else tool.policies
 
-    def _laid(self, start: int, tool: Tool) -> Proceed:
-        for number in range(start, len(self._policies)):
-            policy = self._policies[number]
-            if not isinstance(policy, Selective) or policy.applies(tool):
-                rest = self._rest(number + 1, tool)
-                way: Any = partial(policy, proceed=rest)
+    def _laid(self, layers: tuple[Policy, ...], start: int, tool: Tool, past: type | None = None) -> Proceed:
+        """The way for a tool from one of its layers on, without those of the kind `past`."""
+        for number in range(start, len(layers)):
+            policy = layers[number]
+            if type(policy) is not past and (not isinstance(policy, Selective) or policy.applies(tool)):
+                way: Any = partial(policy, proceed=self._rest(layers, number, tool, past))
                 return way  # type: ignore[no-any-return]
         return self._invoke
 
-    def _rest(self, start: int, tool: Tool) -> Proceed:
-        way = self._way(start, tool)
+    def _rest(self, layers: tuple[Policy, ...], number: int, tool: Tool, past: type | None) -> Proceed:
+        """Behind a layer: the rest of its tool's way, or another tool's, whose own rules then count (a fallback)."""
+        way = self._laid(layers, number + 1, tool, past)
 
         def rest(call: BoundCall, context: RunContext) -> Awaitable[ToolResult]:
-            # A policy may go on with another tool (a fallback), whose own rules then count.
-            return (way if call.tool is tool else self._way(start, call.tool))(call, context)
+            if call.tool is tool:
+                return way(call, context)
+            own = self.layers(call.tool)
+            if own is layers:
+                return self._laid(layers, number + 1, call.tool)(call, context)
+            # All of its own layers but for the kind that is at work here, so that no fallback goes round for ever.
+            return self._laid(own, 0, call.tool, type(layers[number]))(call, context)
 
         return rest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeAlias
@@ -13,9 +14,12 @@ from toolhand.core.approvals import Approve, Decision, Deny, Edit, PendingCall
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.events import CallFailed
+from toolhand.core.jsonable import jsonable
 from toolhand.core.messages import BoundCall, ToolCall, ToolResult
 from toolhand.core.tools import Tool
 from toolhand.policies import Proceed
+from toolhand.policies.redaction.echoes import sensitive_names
+from toolhand.policies.redaction.walk import redacted
 
 Ask: TypeAlias = Callable[[BoundCall, RunContext], "Awaitable[Decision | None] | Decision | None"]
 """Asks a person now; None when there is no answer yet."""
@@ -101,7 +105,13 @@ class Approval:
             return call.answer(replace(bound, message=f"{message} {bound.message}", retryable=False))
         approvals.decide(context, {approvals.approval_id(bound.call, context): Approve()})
         result = await proceed(bound, context)
-        remark = words["edited"].format(arguments=dict(bound.call.arguments))
+        names = sensitive_names(bound.tool)
+        shown = (
+            redacted(dict(bound.call.arguments), sensitive=names, patterns=())
+            if names
+            else dict(bound.call.arguments)
+        )
+        remark = words["edited"].format(arguments=json.dumps(jsonable(shown), ensure_ascii=False))
         notes = {**result.notes, "edited": dict(bound.call.arguments)}
         return replace(result, notes=notes, remark=f"{remark} {result.remark}".strip())
 

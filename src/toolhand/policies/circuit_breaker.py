@@ -86,11 +86,6 @@ class CircuitBreaker:
         return self._state.is_calm(name) or self._state.circuit(name).state != "open"
 
 
-def circuit_name(tool: Tool) -> str:
-    """The name of a tool's circuit."""
-    return tool.rules.upstream or tool.name
-
-
 def _health(result: ToolResult) -> Health:
     error = result.error
     if error is None:

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from typing import Any, Final
 
+from toolhand.core.canonical import left_out
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ToolError, ToolFailure
 from toolhand.core.events import CallFailed
@@ -85,8 +86,7 @@ async def conditions(call: BoundCall, context: RunContext, proceed: Proceed) -> 
 
 
 def _arguments(call: BoundCall) -> dict[str, Any]:
-    found = {name: s["default"] for name, s in call.tool.properties.items() if "default" in s}
-    return {**found, **call.call.arguments}
+    return {**left_out(call.tool.properties, call.call.arguments), **call.call.arguments}
 
 
 async def _failed(

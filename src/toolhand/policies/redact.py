@@ -6,7 +6,7 @@ What is masked and how: `toolhand.policies.redaction`. A tool whose purpose is t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,16 +14,13 @@ from toolhand.core.approvals import PENDING
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ToolError
 from toolhand.core.messages import BoundCall, ToolResult, Value
-from toolhand.core.tools import Rules
+from toolhand.core.tools import Rules, Tool
 from toolhand.policies import Proceed
-from toolhand.policies.redaction.names import folded
+from toolhand.policies.redaction.echoes import close_names, echoes_of, sensitive_names, stray_names
 from toolhand.policies.redaction.patterns import DEFAULT, Pattern, but
 from toolhand.policies.redaction.walk import redacted, redacted_text
 
 _SMALLEST_NUMBER = 1_000_000_000
-
-_SHORTEST_ECHO = 4
-"""A shorter argument would be found by chance in words that have nothing to do with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +42,7 @@ class Redact:
             return result
         rules = call.tool.rules
         patterns = self._patterns(rules)
-        echoes = tuple(_texts(call.call.arguments, rules.sensitive)) if rules.sensitive else ()
+        echoes = _echoes(call, result) if rules.sensitive else ()
         outcome = result.outcome
         if isinstance(outcome, ToolError):
             # A pending call is run with its own arguments, so they stay.
@@ -114,27 +111,19 @@ def _error(
     return error if after is before else replace(error, **after)
 
 
-def refusal(error: ToolError, arguments: Any, sensitive: frozenset[str]) -> ToolError:
+def _echoes(call: BoundCall, result: ToolResult) -> tuple[str, ...]:
+    """What was sent under sensitive names, by the model and by a person who changed the arguments."""
+    names = sensitive_names(call.tool)
+    return echoes_of([call.call.arguments, result.notes.get("edited")], names)
+
+
+def refusal(error: ToolError, arguments: Any, tool: Tool) -> ToolError:
     """A refusal of arguments as anybody may see it: without the values that were sent under sensitive names.
 
     Args:
         error: why the arguments could not be bound.
         arguments: what was sent, right or wrong.
-        sensitive: the tool's declared names.
+        tool: the tool that was meant.
     """
-    sent = arguments if isinstance(arguments, Mapping) else {}
-    return _error(error, sensitive, (), tuple(_texts(sent, sensitive)))
-
-
-def _texts(arguments: Mapping[str, Any], sensitive: frozenset[str]) -> Iterator[str]:
-    """The values of sensitive arguments, which must not come back in another field or sentence."""
-    names = {folded(name) for name in sensitive}
-    for name, value in arguments.items():
-        if folded(name) in names:
-            for item in value if isinstance(value, list) else [value]:
-                if (
-                    isinstance(item, str | int)
-                    and not isinstance(item, bool)
-                    and len(str(item)) >= _SHORTEST_ECHO
-                ):
-                    yield str(item)
+    names = sensitive_names(tool) | close_names(stray_names(arguments, tool), sensitive_names(tool))
+    return _error(error, names, (), echoes_of(arguments, names))

@@ -94,7 +94,7 @@ async def timeout(call: BoundCall, context: RunContext, proceed: Proceed) -> Too
 
 def _given_up(call: BoundCall, context: RunContext, clock: CallClock, seconds: float) -> ToolError:
     words, rules = _SAID[context.language], call.tool.rules
-    is_safe = rules.repeatable or not clock.has_started
+    is_safe = call.tool.repeatable or not clock.has_started
     hint = "" if rules.effect == "reads" or not clock.has_started else "perhaps"
     if hint and clock.is_ended_for_good:
         hint = "partly"

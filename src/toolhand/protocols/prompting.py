@@ -12,9 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from toolhand.arguments.expectation import stand_in
+from toolhand.arguments.plans import tool_shape
 from toolhand.arguments.settings import BindSettings
 from toolhand.core.jsonable import jsonable, result_text
 from toolhand.core.language import Language
+from toolhand.core.marks import TEMPLATE_MARKS, unforgeable
 from toolhand.core.messages import Message, ModelRequest, Note, Text, ToolCall, ToolResult
 from toolhand.core.tools import Tool, ToolChoice
 from toolhand.protocols import Reader
@@ -149,48 +152,13 @@ def choice_sentence(choice: ToolChoice, words: Mapping[str, str]) -> str:
     return filled(words[choice.mode], which=filled(words["which"], names=names) if names else "", names=names)
 
 
-_CONTROL = re.compile(r"<[|｜][^|｜<>\s]{1,60}[|｜]>|\[/?INST\]|</?s>", re.IGNORECASE)
-
-_PLACEHOLDERS: dict[str, Any] = {
-    "string": "…",
-    "integer": 1,
-    "number": 1.5,
-    "boolean": True,
-    "array": [],
-    "object": {},
-}
-
-
 def example_arguments(tool: Tool) -> dict[str, Any]:
     """Arguments of the right shape, from the schema's own examples, defaults and choices where it has some."""
+    shape = tool_shape(tool)
     names = tool.required or tuple(tool.properties)[:1]
-    return {name: _example(tool.properties.get(name, {})) for name in names}
-
-
-def _example(schema: Any) -> Any:
-    for key in ("examples", "enum"):
-        if schema.get(key):
-            return schema[key][0]
-    for key in ("default", "const"):
-        if key in schema:
-            return schema[key]
-    for option in schema.get("anyOf") or schema.get("oneOf") or ():
-        if option.get("type") != "null":
-            return _example(option)
-    kind = schema.get("type", "string")
-    return _PLACEHOLDERS.get(kind[0] if isinstance(kind, list) else kind, "…")
-
-
-def unforgeable(text: str, frame: re.Pattern[str]) -> str:
-    """A result's text in which nothing can pass for the frame around it: what looks like it is broken visibly.
-
-    Args:
-        text: what a tool gave back, which may have been written by anybody.
-        frame: what the frame looks like; its first character is set apart wherever it occurs.
-    """
-    return frame.sub(lambda found: f"{found[0][0]}\u00b7{found[0][1:]}", text)
+    return {name: stand_in(shape.properties.get(name), text="…") for name in names}
 
 
 def framed_text(result: ToolResult, language: Language, frame: re.Pattern[str]) -> str:
     """A result's text, made unforgeable; the marks of chat templates, which a server may read as its own, are broken too."""
-    return unforgeable(unforgeable(result_text(result, language), frame), _CONTROL)
+    return unforgeable(unforgeable(result_text(result, language), frame), TEMPLATE_MARKS)

@@ -60,7 +60,8 @@ _FRAME = re.compile(r"\[\s*/?\s*(?:TOOL|RESULT)", re.IGNORECASE)
 
 def _described(tool: Tool) -> str:
     lines = [f"- {tool.name}: {tool.description}"]
-    for name, schema in tool.properties.items():
+    for name, declared in tool.properties.items():
+        schema = declared if isinstance(declared, Mapping) else {}  # true and false are schemas, too
         kind = schema.get("type") or " | ".join(str(option.get("type")) for option in schema.get("anyOf", ()))
         facts = [str(kind or "any"), "required" if name in tool.required else "optional"]
         if schema.get("enum"):

@@ -125,9 +125,15 @@ def _check(label: str, rules: Rules) -> None:
 def _make(target: Any, options: ToolOptions) -> Tool:
     name, description = options.get("name"), options.get("description")
     if isinstance(target, Tool):
-        rules = _rules(target.name, options, target.rules)
         return replace(
-            target, name=name or target.name, description=description or target.description, rules=rules
+            target,
+            name=name or target.name,
+            description=description or target.description,
+            rules=_rules(target.name, options, target.rules),
+            aliases={
+                **target.aliases,
+                **_by_alias(target.name, options.get("aliases", {}), target.properties),
+            },
         )
     inner: Any = target.__func__ if isinstance(target, classmethod | staticmethod) else target
     if isinstance(getattr(inner, "__func__", None), Tool):  # a classmethod around a decorated function

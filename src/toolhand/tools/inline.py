@@ -60,7 +60,7 @@ def _inline(
             continue
         if is_schema and key in _NOISE and isinstance(value, str):
             continue
-        if key in ("default", "const", "enum", "examples", "example"):
+        if is_schema and key in ("default", "const", "enum", "examples", "example"):
             result[key] = value  # data, not schemas
         else:
             # Under "properties" the keys are parameters' names: one may be called "title" or "$ref".

@@ -281,7 +281,7 @@ class Crew:
     async def _fork(self, template: Template) -> None:
         try:
             channel, pid = await template.forker.fork("worker", self._limits.memory_mb)
-        except ProcessLostError as error:
+        except (ProcessLostError, OSError) as error:
             self._places_taken -= 1
             template.forking -= 1
             if template.waiting:

@@ -61,7 +61,7 @@ def _process_call(call: BoundCall, filled: Mapping[str, Any], context: RunContex
     return ProcessCall(
         definition=define(tool),
         arguments={name: value for name, value in sent.items() if name not in tool.injected},
-        is_repeatable=tool.rules.repeatable,
+        is_repeatable=tool.repeatable,
         is_typed=is_typed,
         injected=injected,
         context=_plain_context(context) if context_parameters else None,

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Final, Self
 
 from toolhand.policies.redaction.assignments import without_named_secrets
+from toolhand.policies.redaction.elements import without_secret_elements
 from toolhand.policies.redaction.masks import mask
 from toolhand.policies.redaction.personal import (
     without_cards,
@@ -21,6 +22,7 @@ from toolhand.policies.redaction.tokens import (
     without_known_tokens,
     without_private_keys,
 )
+from toolhand.policies.redaction.written_tables import without_secret_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,8 @@ DEFAULT: Final = (
     Pattern("secret", without_private_keys, needs_notable=True),
     Pattern("secret", without_address_passwords, needs_notable=True),
     Pattern("secret", without_named_secrets, needs_notable=True),
+    Pattern("secret", without_secret_columns, needs_notable=True),
+    Pattern("secret", without_secret_elements, needs_notable=True),
     Pattern("secret", without_known_tokens, needs_notable=True),
     Pattern("email", without_emails, needs_notable=True),
     Pattern("resident_id", without_resident_ids, needs_notable=True),

@@ -10,10 +10,12 @@ from typing import Any, Final
 from toolhand.core.jsonable import jsonable
 from toolhand.policies.redaction import labels
 from toolhand.policies.redaction.assignments import without_declared
+from toolhand.policies.redaction.elements import without_declared_elements
 from toolhand.policies.redaction.masks import DECLARED, MASKED, SECRET
 from toolhand.policies.redaction.names import folded, holds_secret, promises_secret
 from toolhand.policies.redaction.notable import is_notable
 from toolhand.policies.redaction.patterns import DEFAULT, Pattern, always_tried, but, kinds
+from toolhand.policies.redaction.written_tables import without_declared_columns
 
 _MOST_DEPTH: Final = 100
 _MOST_PASSES: Final = 4
@@ -48,6 +50,7 @@ def redacted_text(
     for _ in range(_MOST_PASSES):
         before = text
         if sensitive:
+            text = without_declared_elements(without_declared_columns(text, sensitive), sensitive)
             text = without_declared(text, sensitive)
         for pattern in patterns:
             text = pattern.without(text, label)

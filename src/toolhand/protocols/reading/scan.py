@@ -16,13 +16,12 @@ from toolhand.protocols.reading.asked import STOPS, Candidate, Fence, Scanned
 from toolhand.protocols.reading.envelopes import Envelopes
 from toolhand.protocols.reading.failures import syntax_problem
 from toolhand.protocols.reading.family import Family
-from toolhand.protocols.reading.markers import TAG, Marker, marker_at
+from toolhand.protocols.reading.markers import Marker, marker_at
 from toolhand.tools.collection import ToolCollection
 
 GROUP = "protocols.reading.families"
 
 FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*([\w+.#\-]*)[^\n`]*(?:\n|$)")
-_FENCE_END = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*(?:\n|$)")
 _INLINE_CODE = re.compile(r"(`+)(?!`)[^\n]*?(?<!`)\1(?!`)")
 _ROLE_WORD = re.compile(r"[ \t]*(?:assistant|model)\b[ \t]*(?=\n|<|$)")
 # What no family's line begins with.
@@ -365,8 +364,3 @@ class Scan:
         self.found.labelled.clear()
         self.open_fence = None
         self.start = end
-
-
-def tag_at(text: str, position: int) -> re.Match[str] | None:
-    """The tag at a position, whatever it says."""
-    return TAG.match(text, position)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from toolhand.arguments.bind import bind
+from toolhand.arguments.expectation import stand_in
+from toolhand.arguments.plans import tool_shape
 from toolhand.arguments.settings import DEFAULT, BindSettings
 from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.messages import FinishReason, Reply, ToolCall
@@ -246,8 +248,9 @@ class Settler:
         tool = self.tools.lookup(asked.name)
         if tool is None:
             return {}
+        shapes = tool_shape(tool).properties
         return {
-            key: _plausible(tool.properties.get(key))
+            key: stand_in(shapes.get(key))
             for key, value in asked.arguments.items()
             if isinstance(value, str) and _VARIABLE.match(value)
         }
@@ -314,28 +317,6 @@ def _doubt(name: str) -> ToolError:
         retryable=True,
         hint="Did you mean to call it? Answer with only the call, or with no.",
     )
-
-
-def _plausible(schema: Any) -> Any:
-    """Some value that a schema allows."""
-    if not isinstance(schema, dict):
-        return "x"
-    if schema.get("enum"):
-        return schema["enum"][0]
-    kind = schema.get("type")
-    kinds = kind if isinstance(kind, list) else [kind]
-    for name, value in (
-        ("string", "x"),
-        ("integer", 1),
-        ("number", 1.0),
-        ("boolean", True),
-        ("array", []),
-        ("object", {}),
-    ):
-        if name in kinds:
-            low = schema.get("minimum", value)
-            return low if name in ("integer", "number") else value
-    return "x"
 
 
 def _with_variables(arguments: Any, asked: Asked, stand_ins: dict[str, Any]) -> dict[str, Any]:
