@@ -232,3 +232,41 @@ def test_what_cannot_be_done_is_said_in_a_sentence(run, path, words, said):
     done = run(*words)
     assert isinstance(done.exception, SettingsError)
     assert said in str(done.exception)
+
+
+@tool(sensitive=["passport", "护照"], aliases={"passport": ["travel_paper"]})
+def check_in(passport: str, seat: str, 护照: str = "") -> str:
+    """Checks in."""
+    return "ok"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '<tool_call>{"name": "check_in", "arguments": {"passprot": "moonlight", "seat": "3A"}}</tool_call>',
+        '<tool_call>{"name": "check_in", "arguments": {"pasport": "moonlight", "seat": 3, "x": </tool_call>',
+        '<tool_call>{"name": "check_in", "arguments": {"travel_paper": "moonlight"}}</tool_call>',
+        '<tool_call>{"name": "check_in", "arguments": {"document": "moonlight"}}</tool_call>',
+        '<tool_call>{"name": "check_in", "arguments": {"护照号": "moonlight"}}</tool_call>',
+        "check_in(pass_port='moonlight', seat='3A')",
+        "[TOOL: check_in]\npaspoort = moonlight\n[/TOOL]",
+        "Action: check_in\nAction Input: {'Passporte': 'moonlight',",
+    ],
+)
+def test_a_misspelt_sensitive_name_keeps_its_value_out_of_the_log(tmp_path, raw):
+    path = tmp_path / "drift.jsonl"
+    event = drifted(raw, Toolset([check_in]))
+    assert event.problems or event.calls
+    logged_in(path, event)
+    text = path.read_text(encoding="utf-8")
+    assert "check_in" in text
+    assert "moonlight" not in text
+
+
+def test_a_misspelt_sensitive_name_in_a_structured_call(tmp_path):
+    path = tmp_path / "drift.jsonl"
+    for arguments in ({"passprot": "moonlight"}, '{"passprot": "moonlight"}', '{"passprot": "moonlight"'):
+        raw = (RawCall(id="1", name="check_in", arguments=arguments),)
+        logged_in(path, ReadingMended(raw="", problems=(), calls=(), raw_calls=raw, tools=(check_in,)))
+    assert len(path.read_text(encoding="utf-8").splitlines()) == 3
+    assert "moonlight" not in path.read_text(encoding="utf-8")
