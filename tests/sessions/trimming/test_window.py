@@ -74,7 +74,7 @@ async def test_a_stored_session_is_read_from_its_end_only_as_far_as_needed():
             yield message
 
     window = Window()
-    window.begin(newest_first(), Bounds(tokens=4_000), 0.6)
+    window.begin(newest_first(), len(messages), Bounds(tokens=4_000), 0.6)
     window.extend([user("and now?")])
     shown = await window.fit(Bounds(tokens=4_000), 0.6)
     assert read < 60
@@ -87,7 +87,7 @@ async def test_a_stored_session_is_read_from_its_end_only_as_far_as_needed():
 async def test_a_short_stored_session_is_read_whole():
     messages = exchange(1)
     window = Window()
-    window.begin(reversed(messages), Bounds(), 0.6)
+    window.begin(reversed(messages), len(messages), Bounds(), 0.6)
     assert await window.fit(Bounds(), 0.6) == messages
     assert not window.has_left_out
 
@@ -95,7 +95,7 @@ async def test_a_short_stored_session_is_read_whole():
 async def test_one_long_exchange_is_read_whole():
     messages = [*exchange(1), *exchange(2, steps=30)]
     window = Window()
-    window.begin(reversed(messages), Bounds(tokens=1_000), 0.6)
+    window.begin(reversed(messages), len(messages), Bounds(tokens=1_000), 0.6)
     shown = await window.fit(Bounds(tokens=1_000), 0.6)
     assert shown[0] is messages[4]
     check_invariants(on_wire(shown))
@@ -140,3 +140,31 @@ async def test_the_smaller_the_part_that_is_kept_the_fewer_the_cuts(keep):
     window = Window()
     await turns(window, Bounds(tokens=8_000), 100, keep=keep)
     assert window.cuts <= {0.4: 12, 0.8: 40, 1.0: 100}[keep]
+
+
+@given(valid_histories(), st.integers(40, 900))
+async def test_another_process_shows_the_same(messages, most):
+    window, bounds = Window(), Bounds(tokens=most)
+    for message in messages:
+        window.extend([message])
+        shown = await window.fit(bounds, 0.6)
+    other = Window()
+    other.restore(window.view, messages[window.view.start :])
+    # What was squeezed because nothing else was left is whole again, and is squeezed again.
+    assert [m.role for m in await other.fit(bounds, 0.6)] == [m.role for m in shown]
+    assert other.view == window.view
+    assert other.seen == len(messages)
+
+
+async def test_a_restored_window_goes_on_without_a_cut():
+    messages = [message for number in range(60) for message in exchange(number)]
+    window, bounds = Window(), Bounds(tokens=3_000)
+    for message in messages:
+        window.extend([message])
+        await window.fit(bounds, 0.6)
+    other = Window()
+    other.restore(window.view, messages[window.view.start :])
+    for one in (window, other):
+        one.extend([user("and now?")])
+    assert await other.fit(bounds, 0.6) == await window.fit(bounds, 0.6)
+    assert other.cuts == 0

@@ -33,6 +33,7 @@ class Entry:
         messages: how many it is on a wire: each result is one.
         turns: 1 for a model's reply, else 0.
         is_short: whether its results are in their short form.
+        place: where it stands in the whole history, from 0.
     """
 
     message: Message
@@ -40,6 +41,7 @@ class Entry:
     messages: int = 1
     turns: int = 0
     is_short: bool = False
+    place: int = 0
 
     @property
     def is_opening(self) -> bool:
@@ -48,9 +50,10 @@ class Entry:
         return message.role == "user" and any(isinstance(part, Text) for part in message.parts)
 
 
-def entry_of(message: Message, language: Language = "en") -> Entry:
+def entry_of(message: Message, language: Language = "en", place: int = 0) -> Entry:
     """A message with what it takes."""
     return Entry(
+        place=place,
         message=message,
         tokens=message_tokens(message, language),
         messages=max(1, len(message.results)),
@@ -190,12 +193,13 @@ def _shorten(
         entry = entries[index]
         if entry.is_short or not any(map(is_long, entry.message.results)):
             continue
-        entries[index] = short = _with_results(entry, shorten, language)
+        entries[index] = short = with_results(entry, shorten, language)
         size.add(entry, -1)
         size.add(short)
 
 
-def _with_results(entry: Entry, change: Shorten, language: Language) -> Entry:
+def with_results(entry: Entry, change: Shorten, language: Language) -> Entry:
+    """An entry with its long results in short."""
     parts = tuple(
         change(part) if isinstance(part, ToolResult) and is_long(part) else part
         for part in entry.message.parts
@@ -245,4 +249,4 @@ def _squeeze(entries: list[Entry], size: Size, most_tokens: int, language: Langu
         return shortened(result, language, most_characters=max(SHORT, int(len(result_text(result)) * share)))
 
     for index in places:
-        entries[index] = _with_results(entries[index], squeezed, language)
+        entries[index] = with_results(entries[index], squeezed, language)

@@ -3,21 +3,47 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from toolhand.core.jsonable import result_text
 from toolhand.core.language import Language
 from toolhand.core.messages import Message, ToolResult
-from toolhand.sessions.trimming.cutting import Bounds, Entry, Shorten, Size, by_rule, cut, entry_of
+from toolhand.sessions.trimming.cutting import (
+    Bounds,
+    Entry,
+    Shorten,
+    Size,
+    by_rule,
+    cut,
+    entry_of,
+    with_results,
+)
 from toolhand.sessions.trimming.history import Summarise
 from toolhand.sessions.trimming.summaries import is_long, told
 
-LEAST_TOKENS = 200
-"""However small a model's context is, so much of the history is asked for."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """Where a history was cut: with it another process shows the same, and a server's prompt cache stays of use.
+
+    Args:
+        start: the place of the first message that is shown, from 0.
+        gap_start: the place of the first message that is left out behind the opening of an exchange.
+        gap_end: the place behind the last of them; equal to `gap_start` where there is no gap.
+        short_until: the place before which results are in their short form.
+    """
+
+    start: int = 0
+    gap_start: int = 0
+    gap_end: int = 0
+    short_until: int = 0
 
 
 class Window:
     """The part of a session that is shown. New messages are counted once; old ones are only looked at when it is cut.
+
+    The system's messages are not its business: they are always shown.
 
     Args:
         language: of the words in short forms.
@@ -25,11 +51,12 @@ class Window:
 
     def __init__(self, language: Language = "en") -> None:
         self.language = language
-        self.has_left_out = False
-        """Whether something of the history is not shown."""
+        self.view = View()
+        """Where it is cut."""
+        self.seen = 0
+        """How many of the session's messages it has taken in."""
         self.cuts = 0
         """How often it was cut."""
-        self._head: list[Message] = []
         self._entries: list[Entry] = []
         self._size = Size()
         self._told: dict[str, str] = {}
@@ -39,44 +66,82 @@ class Window:
         """About how many tokens the shown messages take."""
         return self._size.tokens
 
+    @property
+    def has_left_out(self) -> bool:
+        """Whether something of the history is not shown."""
+        return self.view.start > 0 or self.view.gap_end > self.view.gap_start
+
     def extend(self, messages: Iterable[Message]) -> None:
         """Takes in what was said since the last time."""
         for message in messages:
-            if message.role == "system":
-                self._head.append(message)
-            else:
-                entry = entry_of(message, self.language)
+            if message.role != "system":
+                entry = entry_of(message, self.language, self.seen)
                 self._entries.append(entry)
                 self._size.add(entry)
+            self.seen += 1
 
-    def begin(self, newest_first: Iterable[Message], bounds: Bounds, keep: float) -> None:
+    def begin(self, newest_first: Iterable[Message], count: int, bounds: Bounds, keep: float) -> None:
         """Starts in a session that was stored: takes whole exchanges from its end, as many as a cut would keep.
 
         Args:
             newest_first: the session's messages from its end, read only as far as needed.
+            count: how many messages it has.
             bounds: how much may be shown.
             keep: the part of it that a cut keeps.
         """
         target = bounds.part(keep)
         tail: list[Entry] = []
         whole, size = 0, Size()
-        messages: Iterator[Message] = iter(newest_first)
-        for message in messages:
+        for place, message in zip(range(count - 1, -1, -1), newest_first, strict=False):
             if message.role == "system":
-                self._head.insert(0, message)
                 continue
-            entry = entry_of(message, self.language)
+            entry = entry_of(message, self.language, place)
             tail.append(entry)
             size.add(entry)
             if whole and target.exceeded(size):
-                self.has_left_out = True
                 break
             if entry.is_opening:
                 whole = len(tail)
         else:
             whole = len(tail)
-        self._entries = tail[:whole][::-1]
-        self._size = Size.of(self._entries)
+        self._take(tail[:whole][::-1], count)
+
+    def restore(self, view: View, since_start: Iterable[Message]) -> None:
+        """Starts in a session that was stored, where it was cut before.
+
+        Args:
+            view: where.
+            since_start: the session's messages from `view.start` on.
+        """
+        entries: list[Entry] = []
+        count = view.start
+        for message in since_start:
+            place, count = count, count + 1
+            if message.role != "system" and not view.gap_start <= place < view.gap_end:
+                entry = entry_of(message, self.language, place)
+                if place < view.short_until and any(map(is_long, message.results)):
+                    entry = with_results(entry, by_rule(self.language), self.language)
+                entries.append(entry)
+        self._take(entries, count)
+
+    def _take(self, entries: list[Entry], seen: int) -> None:
+        self._entries, self.seen = entries, seen
+        self._size = Size.of(entries)
+        self.view = self._view()
+
+    def _view(self) -> View:
+        """Where the entries are cut."""
+        places = [entry.place for entry in self._entries]
+        if not places:
+            return self.view
+        gap = next((i for i in range(1, len(places)) if places[i] - places[i - 1] > 1), None)
+        short = [entry.place for entry in self._entries if entry.is_short]
+        return View(
+            start=0 if places[0] == 1 else places[0],  # a system message may be the first
+            gap_start=0 if gap is None else places[gap - 1] + 1,
+            gap_end=0 if gap is None else places[gap],
+            short_until=short[-1] + 1 if short else 0,
+        )
 
     async def fit(self, bounds: Bounds, keep: float, summarise: Summarise | None = None) -> list[Message]:
         """What is shown now, cut first if it passes a bound.
@@ -88,7 +153,7 @@ class Window:
         """
         if bounds.exceeded(self._size):
             await self._cut(bounds, bounds.part(keep), summarise)
-        return [*self._head, *(entry.message for entry in self._entries)]
+        return [entry.message for entry in self._entries]
 
     async def _cut(self, bounds: Bounds, target: Bounds, summarise: Summarise | None) -> None:
         shorten: Shorten = by_rule(self.language)
@@ -101,15 +166,13 @@ class Window:
                 return rule(result) if text is None else told(result, text)
 
         kept = cut(self._entries, bounds, target, shorten, self.language)
+        self._told.clear()
         if len(kept) == len(self._entries) and all(
-            one.message is other.message for one, other in zip(kept, self._entries, strict=True)
+            one is other for one, other in zip(kept, self._entries, strict=True)
         ):
             return  # nothing of it can go
-        self.has_left_out = self.has_left_out or len(kept) < len(self._entries)
         self.cuts += 1
-        self._entries = kept
-        self._size = Size.of(kept)
-        self._told.clear()
+        self._take(kept, self.seen)
 
     async def _ask(self, summarise: Summarise) -> None:
         """Has the long results told in short, but for those of the last step."""
