@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from toolhand.protocols.parse import parse, reader
     from toolhand.run import Limits, Run
     from toolhand.sessions.session import Session
+    from toolhand.sessions.trimming.history import History
     from toolhand.tools.decorator import tool
     from toolhand.tools.signature import Injected
     from toolhand.toolset import Toolset
@@ -29,6 +30,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Agent": "agent",
     "ErrorCode": "core.errors",
+    "History": "sessions.trimming.history",
     "Injected": "tools.signature",
     "Limits": "run",
     "Message": "core.messages",
@@ -52,6 +54,7 @@ _HOMES = {
 __all__ = [
     "Agent",
     "ErrorCode",
+    "History",
     "Injected",
     "Limits",
     "Message",

@@ -23,6 +23,7 @@ from toolhand.policies import Policy
 from toolhand.protocols import ModelProtocol
 from toolhand.run import Limits, Run
 from toolhand.sessions.session import MemoryStore, Session
+from toolhand.sessions.trimming import History
 from toolhand.setup import Asked, Setup
 from toolhand.toolset import Toolset
 
@@ -73,6 +74,7 @@ class Agent:
         sampling: temperature and the like; None leaves the model's defaults.
         policies: the layers around each call instead of `default_policies()`.
         sinks: who hears of every event beside the log: metrics, audit, traces.
+        history: how much of a conversation the model is shown; by default what there is room for.
         options: further options for the model's adapter, such as `base_url` and `api_key`.
 
     Raises:
@@ -93,6 +95,7 @@ class Agent:
         sampling: Sampling | None = None,
         policies: Sequence[Policy] | None = None,
         sinks: Sequence[Sink] = (),
+        history: History | None = None,
         **options: Any,
     ) -> None:
         refuse_misspelt("Agent", options, Agent.__init__.__annotations__)
@@ -105,6 +108,7 @@ class Agent:
             protocol=protocol,
             policies=policies,
             sinks=sinks,
+            history=history,
         )
         is_ready = isinstance(tools, Toolset) and policies is None
         self.tools: Toolset = tools if is_ready else Toolset(tools, policies=policies)
@@ -122,6 +126,7 @@ class Agent:
             language=language,
             sampling=sampling or Sampling(),
             sinks=tuple(sinks),
+            history=history or History(),
         )
         self._store = MemoryStore()
 

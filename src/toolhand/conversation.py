@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from toolhand.arguments.feedback import feedback
-from toolhand.asking import Asking
+from toolhand.asking import Answer, Asking
 from toolhand.core.approvals import PendingCall, decide, pending_of
 from toolhand.core.context import RunContext
-from toolhand.core.errors import ErrorCode, SettingsError, ToolError
+from toolhand.core.errors import ErrorCode, ModelError, SettingsError, ToolError
 from toolhand.core.events import Event, LimitReached, RunFailed, RunFinished, RunStarted, TextDelta
 from toolhand.core.language import language_of
-from toolhand.core.messages import Message, Note, Reply, Text, ToolCall, ToolResult, system, user
+from toolhand.core.messages import Message, Note, Reply, Text, ToolCall, ToolResult, user
 from toolhand.core.tools import ToolChoice
 from toolhand.observability import listening
 from toolhand.observability.defaults import default_sinks
@@ -27,6 +27,7 @@ from toolhand.policies.shrinking.read_result import read_result_tool
 from toolhand.policies.shrinking.store import has_results
 from toolhand.run import WORDS, Progress, Run, Stopped
 from toolhand.setup import Asked, Setup
+from toolhand.showing import Showing
 
 READ_RESULT = "read_result"
 
@@ -62,6 +63,7 @@ class Conversation:
         self.progress = Progress()
         self.loops = LoopDetector(EQUAL_ROUNDS)
         self.pending: tuple[PendingCall, ...] = ()
+        self.showing = Showing(setup, self.session)
         self.asking = Asking(setup, self.session, streams=asked.streams)
         said = asked.text if asked.text is not None else self.session.last_words
         self._base = RunContext(
@@ -238,7 +240,7 @@ class Conversation:
         limit = asyncio.timeout(self.context.seconds_left if grace is None else grace)
         try:
             async with limit:
-                answer = await self.asking.ask(self._history(), self.tools, choice, self.context)
+                answer = await self._answer(choice)
         except TimeoutError as error:
             if not limit.expired():
                 raise
@@ -247,14 +249,18 @@ class Conversation:
         self.session.append(answer.message)
         return answer.reply
 
-    def _history(self) -> list[Message]:
-        history = self.session.recent()
-        instructions = self.setup.instructions
-        if instructions is None and len(self.tools):
-            instructions = self.words["instructions"]
-        if instructions:
-            history.insert(0, system(instructions))
-        return history
+    async def _answer(self, choice: ToolChoice) -> Answer:
+        """Shows the model what there is room for; less, once, if it finds that too long."""
+        messages = await self.showing.messages(self.tools, self.context)
+        try:
+            answer = await self.asking.ask(messages, self.tools, choice, self.context)
+        except ModelError as error:
+            if self.asking.shown or not self.showing.makes_room(error):
+                raise
+            messages = await self.showing.messages(self.tools, self.context)
+            answer = await self.asking.ask(messages, self.tools, choice, self.context)
+        self.showing.count(answer.usage)
+        return answer
 
     async def _forced_answer(self, limit: Stopped) -> str:
         """The model's best answer from what it has; what it still asks for is not run."""

@@ -11,6 +11,7 @@ from toolhand.core.messages import Sampling
 from toolhand.core.tools import ToolChoice
 from toolhand.run import Limits
 from toolhand.sessions.session import Session
+from toolhand.sessions.trimming import History
 
 
 def _is_names(value: Any) -> bool:
@@ -45,6 +46,10 @@ _KINDS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
     "permissions": (_is_names, 'a list of names, such as ["orders:write"]'),
     "roles": (_is_names, 'a list of names, such as ["clerk"]'),
     "limits": (lambda value: value is None or isinstance(value, Limits), "a Limits, such as Limits(turns=5)"),
+    "history": (
+        lambda value: value is None or isinstance(value, History),
+        "a History, such as History(tokens=8_000)",
+    ),
     "facts": (lambda value: isinstance(value, Mapping), "a dict of values by the names in Injected"),
     "on_event": (lambda value: value is None or callable(value), "a function that takes an event"),
     "tool_choice": (_is_choice, '"auto", "required", "none", a tool\'s name, or a list of names'),

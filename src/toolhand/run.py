@@ -21,6 +21,7 @@ WORDS: Mapping[Language, Mapping[str, str]] = {
         "instructions": "Use the tools to find facts and to calculate; never guess what a tool can tell. "
         "Then answer the question in one short sentence with the values found.",
         "limit": "You have reached the limit of this run. Call no more tools: give your best answer from what you have now.",
+        "left_out": "(Earlier parts of this conversation are left out or shortened. If you need them, call a tool again.)",
         "call": "You answered without calling a tool. Call one of the tools now.",
         "empty": "Your reply was empty. Answer the user, or call a tool.",
         "calls": "This run may make at most {limit} calls: this one did not run.",
@@ -34,6 +35,7 @@ WORDS: Mapping[Language, Mapping[str, str]] = {
     "zh": {
         "instructions": "请用工具查找事实和进行计算，工具能告诉你的不要猜测。然后用一句话回答问题，并写出查到的数值。",
         "limit": "本次运行已达到上限。不要再调用工具，请根据已有的信息给出最好的回答。",
+        "left_out": "（此前对话的部分内容已省略或缩短。如果需要其中的信息，请再次调用工具。）",
         "call": "你没有调用工具就回答了。请现在调用其中一个工具。",
         "empty": "你的回复是空的。请回答用户，或调用工具。",
         "calls": "本次运行最多调用 {limit} 次工具：这次调用没有执行。",

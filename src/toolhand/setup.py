@@ -16,6 +16,7 @@ from toolhand.observability import Sink
 from toolhand.protocols import ModelProtocol
 from toolhand.run import Limits
 from toolhand.sessions.session import Session
+from toolhand.sessions.trimming import History
 from toolhand.toolset import Toolset
 
 
@@ -31,6 +32,7 @@ class Setup:
         language: of the words to the model; None for that of the user's message.
         sampling: temperature and the like.
         sinks: who hears of every event.
+        history: how much of a conversation the model is shown.
     """
 
     model: Model
@@ -40,6 +42,7 @@ class Setup:
     language: Language | None
     sampling: Sampling
     sinks: tuple[Sink, ...] = ()
+    history: History = field(default_factory=History)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,6 +57,8 @@ SAMPLES = [
     cancelled(OF, CALL),
     finished(None, ToolCall(id="u", name=f"use_{KEY}", arguments={"phone": HIDDEN}), ErrorCode.UNKNOWN_TOOL),
     events.CircuitChanged(name="erp", state="open", retry_after=1.0),
+    events.HistoryTrimmed(messages=10, tokens=900, left_out=4),
+    events.HistoryHealed(repairs=(events.Repair(kind="orphan_result_dropped", place=3, call_id="c1"),)),
     events.LimitReached(limit="turn_limit"),
     events.RunFinished(run=RUN),
     events.RunFailed(exception=RuntimeError(KEY)),

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from toolhand.core.errors import MissingExtraError, ModelError, SettingsError, WeightsError
+from toolhand.core.errors import MissingExtraError, ModelError, ModelFault, SettingsError, WeightsError
 from toolhand.core.events import TextDelta
 from toolhand.core.messages import ModelOutput, ModelRequest
 from toolhand.models.cores import chosen_threads
@@ -161,6 +161,7 @@ class LocalModel:
             return ModelError(
                 f"the conversation is longer than the context of {self.name} ({tokens} tokens): "
                 "start a new session, shorten the tools, or give context_tokens=…",
+                fault=ModelFault.CONTEXT_OVERFLOW,
                 status=400,
             )
         if isinstance(error, ModelError):

@@ -24,6 +24,8 @@ from toolhand.core.events import (
     CircuitChanged,
     Event,
     FallbackTaken,
+    HistoryHealed,
+    HistoryTrimmed,
     LimitReached,
     ModelReplaced,
     ModelReplied,
@@ -134,6 +136,15 @@ def _model_replied(event: ModelReplied, context: RunContext) -> None:
             input_tokens=event.usage.input_tokens,
             output_tokens=event.usage.output_tokens,
         )
+
+
+def _history_changed(event: HistoryTrimmed | HistoryHealed, context: RunContext) -> None:
+    if isinstance(event, HistoryHealed):
+        mended = " ".join(f"{repair.kind}@{repair.place}" for repair in event.repairs[:50])
+        _write(RUNS, logging.WARNING, "history healed", context, repairs=mended)
+    elif RUNS.isEnabledFor(logging.INFO):
+        left_out = event.left_out
+        _write(RUNS, logging.INFO, "history trimmed", context, messages=event.messages, left_out=left_out)
 
 
 def _limit_reached(event: LimitReached, context: RunContext) -> None:
@@ -348,6 +359,8 @@ _LINES: Final[Mapping[type, Callable[[Any, RunContext], None]]] = {
     ModelReplied: _model_replied,
     ModelRetried: _model_failed,
     ModelReplaced: _model_failed,
+    HistoryTrimmed: _history_changed,
+    HistoryHealed: _history_changed,
     LimitReached: _limit_reached,
     RunFinished: _run_finished,
     RunFailed: _run_failed,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 from toolhand.core.messages import Message, ToolCall
 from toolhand.policies.sharing.turnstile import Turnstile
+from toolhand.sessions.trimming.window import Window
 
 _INSIDE = "a tool asked the session of the run that called it: it would wait for itself; give it a session of its own"
 
@@ -26,6 +27,8 @@ class Session:
         self.user = user
         self.turnstile = Turnstile(_INSIDE)
         self.suspended: dict[Hashable, Any] = {}
+        self.window: Window | None = None
+        """What a model is shown of it; made when it is first shown."""
         self._messages: list[Message] = []
         self._ids: set[str] = set()
 
@@ -33,6 +36,19 @@ class Session:
     def messages(self) -> tuple[Message, ...]:
         """Everything that was said."""
         return tuple(self._messages)
+
+    @property
+    def count(self) -> int:
+        """How many messages there are."""
+        return len(self._messages)
+
+    def since(self, place: int) -> list[Message]:
+        """The messages from a place on, counted from 0."""
+        return self._messages[place:]
+
+    def newest_first(self) -> Iterator[Message]:
+        """The messages from the end, read only as far as they are asked for."""
+        return reversed(self._messages)
 
     def append(self, *messages: Message) -> None:
         """Adds to the end; nothing is ever changed."""

@@ -57,6 +57,10 @@ class Window:
         """How many of the session's messages it has taken in."""
         self.cuts = 0
         """How often it was cut."""
+        self.factor = 1.0
+        """How many tokens the model's server counts for one that is estimated."""
+        self.most_tokens: int | None = None
+        """The most that may be shown since the model refused more, in estimated tokens."""
         self._entries: list[Entry] = []
         self._size = Size()
         self._told: dict[str, str] = {}
@@ -65,6 +69,19 @@ class Window:
     def tokens(self) -> int:
         """About how many tokens the shown messages take."""
         return self._size.tokens
+
+    @property
+    def shown(self) -> int:
+        """How many messages are shown."""
+        return len(self._entries)
+
+    def correct(self, ratio: float) -> None:
+        """Brings the factor nearer to what a server counted.
+
+        Args:
+            ratio: tokens counted for one that was estimated.
+        """
+        self.factor = (self.factor + min(2.5, max(0.5, ratio))) / 2
 
     @property
     def has_left_out(self) -> bool:

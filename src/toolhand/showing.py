@@ -1,0 +1,126 @@
+"""What the model is shown in a turn: the instructions, and of the history what there is room for."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from toolhand.core.context import RunContext
+from toolhand.core.errors import ModelError, ModelFault
+from toolhand.core.events import HistoryTrimmed
+from toolhand.core.messages import Message, Usage, system
+from toolhand.core.tokens import estimate_tokens
+from toolhand.models.facts import facts
+from toolhand.run import WORDS
+from toolhand.sessions.session import Session
+from toolhand.sessions.trimming import Bounds, Window
+from toolhand.setup import Setup
+from toolhand.toolset import Toolset
+
+UNKNOWN_CONTEXT: Final = 100_000
+"""Tokens that a model of which nothing is known is taken to read; if it refuses, less is shown."""
+
+LONGEST_REPLY: Final = 4_096
+"""Tokens that are kept free for a reply whose length nobody bounded."""
+
+SHARE_OF_REPLY: Final = 0.25
+
+LEAST_TOKENS: Final = 300
+"""However little room there is, so much of the history is asked for."""
+
+AFTER_OVERFLOW: Final = 0.5
+"""The part of what was too long that is shown at the second try."""
+
+_MARGIN: Final = 0.97
+
+
+class Showing:
+    """What one run shows its model.
+
+    The tokens of messages are estimated; what the model's server counted of the last request corrects the estimate, for this
+    session and model.
+
+    Args:
+        setup: what the agent is made of.
+        session: the conversation.
+    """
+
+    def __init__(self, setup: Setup, session: Session) -> None:
+        self.setup, self.session = setup, session
+        self._tools: tuple[Toolset | None, int] = (None, 0)
+        self._fixed = 0
+        if session.window is None:
+            session.window = Window()
+        self._window = session.window
+
+    async def messages(self, tools: Toolset, context: RunContext) -> list[Message]:
+        """The messages for the next request, trimmed first where they are too long.
+
+        Args:
+            tools: what the model may call; their descriptions take room too.
+            context: the run's; hears of it when the history is trimmed.
+        """
+        window, history = self._window, self.setup.history
+        window.language = context.language
+        head = [message.text for message in self.session.since(0)[:1] if message.role == "system"]
+        head.insert(0, self._instructions(tools, context))
+        self._fixed = self._tools_tokens(tools) + sum(map(estimate_tokens, head))
+        bounds = self._bounds()
+        self._catch_up(bounds)
+        before, cuts = window.shown, window.cuts
+        shown = await window.fit(bounds, history.keep, history.summarise)
+        if window.cuts > cuts:
+            trimmed = HistoryTrimmed(
+                messages=len(shown), tokens=window.tokens, left_out=max(0, before - len(shown))
+            )
+            context.emit(trimmed)
+        if window.has_left_out or window.view.short_until:
+            head.append(WORDS[context.language]["left_out"])
+        text = "\n\n".join(filter(None, head))
+        return [system(text), *shown] if text else shown
+
+    def count(self, usage: Usage) -> None:
+        """Takes note of what the server counted of the request that was made of the last messages."""
+        estimated = self._window.tokens + self._fixed
+        if usage.input_tokens and usage.requests == 1 and estimated >= LEAST_TOKENS:
+            self._window.correct(usage.input_tokens / estimated)
+
+    def makes_room(self, error: ModelError) -> bool:
+        """Whether the model refused what it was shown as too long, and now less would be shown."""
+        if error.fault is not ModelFault.CONTEXT_OVERFLOW or self._window.tokens <= LEAST_TOKENS:
+            return False
+        self._window.most_tokens = max(LEAST_TOKENS, int(self._window.tokens * AFTER_OVERFLOW))
+        return True
+
+    def _instructions(self, tools: Toolset, context: RunContext) -> str:
+        instructions = self.setup.instructions
+        if instructions is None and len(tools):
+            return WORDS[context.language]["instructions"]
+        return instructions or ""
+
+    def _tools_tokens(self, tools: Toolset) -> int:
+        known, tokens = self._tools
+        if known is not tools:
+            tokens = estimate_tokens(json.dumps(tools.schemas(), ensure_ascii=False)) if len(tools) else 0
+            self._tools = (tools, tokens)
+        return tokens
+
+    def _bounds(self) -> Bounds:
+        history, known = self.setup.history, facts(self.setup.model)
+        context = known.context_tokens or UNKNOWN_CONTEXT
+        longest = self.setup.sampling.max_tokens or min(LONGEST_REPLY, known.max_output or LONGEST_REPLY)
+        reply = min(longest, int(context * SHARE_OF_REPLY))
+        room = (context - reply) * _MARGIN / self._window.factor - self._fixed
+        if history.tokens is not None:
+            room = min(room, history.tokens / self._window.factor)
+        if self._window.most_tokens is not None:
+            room = min(room, self._window.most_tokens)
+        tokens = max(LEAST_TOKENS if history.tokens is None else 1, int(room))
+        return Bounds(turns=history.turns, messages=history.messages, tokens=tokens)
+
+    def _catch_up(self, bounds: Bounds) -> None:
+        window, session = self._window, self.session
+        if window.seen == 0 and session.count:
+            window.begin(session.newest_first(), session.count, bounds, self.setup.history.keep)
+        elif window.seen < session.count:
+            window.extend(session.since(window.seen))
