@@ -62,8 +62,9 @@ class Showing:
         """
         window, history = self._window, self.setup.history
         window.language = context.language
-        head = [message.text for message in self.session.since(0)[:1] if message.role == "system"]
-        head.insert(0, self._instructions(tools, context))
+        head, first = [self._instructions(tools, context)], self.session.first
+        if first is not None and first.role == "system":
+            head.append(first.text)
         self._fixed = self._tools_tokens(tools) + sum(map(estimate_tokens, head))
         bounds = self._bounds()
         self._catch_up(bounds)

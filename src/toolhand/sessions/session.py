@@ -42,6 +42,11 @@ class Session:
         """How many messages there are."""
         return len(self._messages)
 
+    @property
+    def first(self) -> Message | None:
+        """The message that it begins with."""
+        return self._messages[0] if self._messages else None
+
     def since(self, place: int) -> list[Message]:
         """The messages from a place on, counted from 0."""
         return self._messages[place:]
