@@ -45,9 +45,8 @@ async def test_of_200_turns_most_only_append(rows, least):
 
 async def test_a_turn_costs_the_same_at_any_length():
     _, seconds = await turns(Window(), Bounds(tokens=4_000), 2_500)  # 10,000 messages
-    early, late = sorted(seconds[100:600]), sorted(seconds[2_000:])
-    assert late[250] < early[250] * 1.5
-    assert sum(late) < sum(early) * 2
+    early, late = sorted(seconds[50:250]), sorted(seconds[2_300:])
+    assert late[100] < early[100] * 3  # a cost that grows would be some 15 times as high
 
 
 @settings(deadline=None)
