@@ -64,6 +64,24 @@ async def test_a_run_stops_for_approval_and_is_resumed():
     assert ran == [7]
 
 
+def test_a_run_is_resumed_from_code_that_is_not_async():
+    session = Session("s")
+    agent = Agent(ScriptedModel(script()), tools=[look, delete_order])
+    run = agent.run_sync("delete order 7", session=session)
+    assert (run.stopped, ran) == ("approval", [])
+    again = agent.resume_sync(session)  # nobody has decided: it waits on
+    assert (again.stopped, [pending.call_id for pending in again.pending], ran) == ("approval", ["c2"], [])
+    seen: list[str] = []
+    resumed = agent.resume_sync(
+        session, {"c2": Approve()}, on_event=lambda event: seen.append(type(event).__name__)
+    )
+    assert (resumed.stopped, resumed.output, ran) == ("answered", "done", [7])
+    assert seen[-1] == "RunFinished"
+    assert [r.call_id for message in session.messages for r in message.results] == ["c1", "c2"]
+    with pytest.raises(SettingsError, match="nothing to resume"):
+        agent.resume_sync(session, {"c2": Approve()})
+
+
 async def test_a_denial_and_an_edit_are_understood():
     for decision, effects in ((Deny("too expensive"), []), (Edit({"number": 8}), [8])):
         ran.clear()

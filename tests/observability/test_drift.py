@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+import time
 
 import pytest
 import typer
@@ -124,7 +125,17 @@ def test_families_are_guessed(raw, family):
     "piece", ["\n", " ", "[", "{ ", "<", "*", "a=", "a.", "```", "-\n", "action", "<tool"]
 )
 def test_guessing_takes_no_time_on_odd_texts(piece):
-    guessed_family(piece * 200_000)
+    def seconds(count: int) -> float:
+        text = (piece * count)[:count]
+        begun = time.process_time()
+        guessed_family(text)
+        return time.process_time() - begun
+
+    # Measured inside what is looked at: 4 times the text may take 4 times as long, not 16 times.
+    short = min(seconds(8_000) for _ in range(5))
+    long = min(seconds(32_000) for _ in range(5))
+    assert long < 9 * short + 0.005
+    assert seconds(4_000_000) < 4 * long + 0.05  # and of a longer one only the beginning is looked at
 
 
 def test_only_the_tools_that_a_reply_names_are_kept(tmp_path):

@@ -23,6 +23,15 @@ from toolhand.policies.sharing.redis import RedisState
 from .calls import Way, codes, made
 
 
+async def until(is_so, *, not_before: float = 0.0, most: float = 10.0) -> None:
+    """Waits, on Redis' own clock and therefore for real, until something is so, and not a moment earlier than it may be."""
+    begun = time.monotonic()
+    while not is_so():
+        assert time.monotonic() - begun < most, "it never came to be so"
+        await asyncio.sleep(0.005)
+    assert time.monotonic() - begun >= not_before, "it came to be so too early"
+
+
 class Server:
     def __init__(self):
         with socket.socket() as probe:
@@ -104,14 +113,17 @@ async def test_a_circuit_is_shared(states):
         assert policy.circuit("crm").state == "open"
         assert not policy.offers(tool, RunContext())
     refused = await two(tool, x=1)
-    assert 0 < refused.error.details["retry_after"] <= 0.3
-    await asyncio.sleep(0.35)
-    assert policies[0].circuit("crm").state == "half_open"
+    left = refused.error.details["retry_after"]
+    assert 0 < left <= 0.3
+    await until(lambda: policies[0].circuit("crm").state == "half_open", not_before=left - 0.1)
+    await until(lambda: policies[1].circuit("crm").state == "half_open")
     results = await asyncio.gather(*[way(tool, x=1) for way in (one, two) * 10])
     assert runs == 4
     assert codes(results).count("network") == 1
     ill = False
-    await asyncio.sleep(0.35)
+    refused = [await way(tool, x=1) for way in (one, two)]
+    assert codes(refused) == ["circuit_open"] * 2  # the failed probe has opened it for both
+    await asyncio.sleep(max(result.error.details["retry_after"] for result in refused) + 0.01)
     results = await asyncio.gather(*[way(tool, x=1) for way in (one, two) * 10])
     assert None in codes(results)
     assert codes([await one(tool, x=1), await two(tool, x=1)]) == [None, None]
@@ -139,9 +151,13 @@ async def test_all_places_or_none(states):
     assert await states[1].take([wide]) > 0
     moving = Taking(key="moving", count=1, seconds=0.2)
     assert await states[0].take([moving]) == 0
-    assert 0 < await states[0].take([moving]) <= 0.2
-    await asyncio.sleep(0.25)
-    assert await states[1].take([moving]) == 0
+    left = await states[0].take([moving])
+    assert 0 < left <= 0.2
+    begun = time.monotonic()
+    while (await states[1].take([moving])) > 0:
+        assert time.monotonic() - begun < 5
+        await asyncio.sleep(0.005)
+    assert time.monotonic() - begun >= left - 0.05
 
 
 async def test_an_errand_is_shared(states):
@@ -175,7 +191,7 @@ async def test_without_redis_a_process_counts_for_itself_and_comes_back(server, 
     assert state.is_alone
     assert "counts for itself" in caplog.text
     server.start()
-    await asyncio.sleep(0.15)
+    await until(lambda: not state.is_alone)
     assert codes([await way(tool, x=1) for _ in range(3)]) == [None, None, "rate_limited"]
     assert not state.is_alone
     await state.close()

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import contextlib
 import threading
 from collections.abc import Coroutine
-from typing import Any, TypeVar, cast
+from concurrent.futures import CancelledError, Future
+from typing import Any, Final, TypeVar, cast
 
 T = TypeVar("T")
+
+CLEAN_UP_SECONDS: Final = 5.0
+"""How long a run that is stopped with Ctrl-C may take to clean up; a second Ctrl-C does not wait."""
 
 
 class _Loop:
@@ -31,12 +36,22 @@ class _Loop:
             return self._loop
 
     def _stop(self) -> None:
+        """Ends the loop with all that hangs on it: tasks, connections that are held by generators, its own socket."""
         loop, thread = self._loop, self._thread
         if loop is None or thread is None or not thread.is_alive():
             return
         loop.call_soon_threadsafe(loop.stop)
         thread.join(timeout=2)
+        if thread.is_alive():  # something blocks the loop: the process ends without it
+            return
         self._loop = None
+        with contextlib.suppress(Exception):
+            if left := asyncio.all_tasks(loop):
+                for task in left:
+                    task.cancel()
+                loop.run_until_complete(asyncio.wait(left, timeout=1))
+            loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
 
 
 _LOOP = _Loop()
@@ -53,12 +68,27 @@ def run_blocking(work: Coroutine[Any, Any, T]) -> T:
         raise RuntimeError(
             "the synchronous face was called from inside an async tool: await the async one instead"
         )
-    future = asyncio.run_coroutine_threadsafe(_contained(work), loop)
+    done: Future[tuple[T, BaseException | None]] = Future()
+    tasks: list[asyncio.Task[tuple[T, BaseException | None]]] = []
+
+    def finish(task: asyncio.Task[tuple[T, BaseException | None]]) -> None:
+        if task.cancelled():
+            work.close()  # where it was cancelled before its first step
+            done.cancel()
+        else:
+            done.set_result(task.result())
+
+    def begin() -> None:
+        tasks.append(loop.create_task(_contained(work)))
+        tasks[0].add_done_callback(finish)
+
+    loop.call_soon_threadsafe(begin)
     try:
-        value, raised = future.result()
+        value, raised = done.result()
     except KeyboardInterrupt:
-        future.cancel()
-        _settled(loop)
+        loop.call_soon_threadsafe(lambda: tasks[0].cancel())  # noqa: PLW0108 - it is there by then
+        with contextlib.suppress(CancelledError, TimeoutError):
+            done.result(CLEAN_UP_SECONDS)  # histories are whole when the caller goes on
         raise
     if raised is not None:
         raise raised
@@ -73,10 +103,3 @@ async def _contained(work: Coroutine[Any, Any, T]) -> tuple[T, BaseException | N
         raise
     except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
         return cast("T", None), error
-
-
-def _settled(loop: asyncio.AbstractEventLoop) -> None:
-    """Waits until the loop has dealt with a cancellation, so that histories are whole when the caller goes on."""
-    done = threading.Event()
-    loop.call_soon_threadsafe(loop.call_later, 0.2, done.set)
-    done.wait(2)

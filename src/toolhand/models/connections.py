@@ -10,7 +10,7 @@ import urllib.request
 import weakref
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import aiohttp
 from yarl import URL
@@ -62,6 +62,12 @@ class Retries:
         return full * random.uniform(0.5, 1.0)  # noqa: S311 - spreads retries, keeps no secret
 
 
+Kept: TypeAlias = dict[
+    asyncio.AbstractEventLoop, tuple[aiohttp.ClientSession, AsyncGenerator[aiohttp.ClientSession, None]]
+]
+"""The session of each loop, and the generator that holds it."""
+
+
 class Connections:
     """Connection pools to one server. Each event loop gets its own; it closes with the loop, or by `close`.
 
@@ -73,10 +79,9 @@ class Connections:
     def __init__(self, url: URL, *, connect_timeout: float) -> None:
         self._proxy = _proxy(url)
         self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout)
-        self._kept: dict[
-            asyncio.AbstractEventLoop,
-            tuple[aiohttp.ClientSession, AsyncGenerator[aiohttp.ClientSession, None]],
-        ] = {}
+        self._kept: Kept = {}
+        # What keeps the sessions must outlive whatever circle of garbage this object ends in.
+        weakref.finalize(self, _let_go, self._kept).atexit = False
 
     async def session(self) -> aiohttp.ClientSession:
         """The running loop's session."""
@@ -129,6 +134,25 @@ class Connections:
 
 
 _OPEN: weakref.WeakSet[Connections] = weakref.WeakSet()
+
+
+_CLOSING: Final[set[asyncio.Task[None]]] = set()
+
+
+def _let_go(kept: Kept) -> None:
+    """Closes, each in its loop, the sessions of a model that was dropped without `close`. It does not wait."""
+    for loop, (_, keeper) in kept.items():
+
+        def close(
+            loop: asyncio.AbstractEventLoop = loop,
+            keeper: AsyncGenerator[aiohttp.ClientSession, None] = keeper,
+        ) -> None:
+            task = loop.create_task(keeper.aclose())
+            _CLOSING.add(task)
+            task.add_done_callback(_CLOSING.discard)
+
+        with contextlib.suppress(RuntimeError):  # the loop is closed, and the session with it
+            loop.call_soon_threadsafe(close)
 
 
 @atexit.register

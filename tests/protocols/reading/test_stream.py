@@ -1,6 +1,7 @@
 import codecs
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -76,3 +77,71 @@ def test_bytes_may_be_cut_inside_a_character():
     for byte in text.encode():
         streaming.feed(decoder.decode(bytes([byte])))
     assert dict(streaming.finish().calls[0].arguments) == {"stop": "鼓楼🚌"}
+
+
+DAMAGE = [
+    "<", "</", ">", "|>", "<|", "[", "]", "{", "}", "```", "\n", "`", '"', "</think>", "<think>", "<tool_call>", "[TOOL_CALLS]",
+    "Action:", "好的，", "◁", "｜", "(", ")", "：", ",", "->", "<|im_end|>", "<function=", "\\", "[TOOL: ", "print(", " ", "> ", "/",
+]  # fmt: skip
+
+
+def damaged(text, noise):
+    """The text with a few of its characters lost, swapped, or something put between them."""
+    for _ in range(noise.choice((1, 1, 2, 3))):
+        at, action = noise.randrange(len(text) + 1), noise.randrange(4)
+        if action == 0:
+            text = text[:at] + text[at + noise.randint(1, 6) :]
+        elif action == 1:
+            text = text[:at] + noise.choice(DAMAGE) + text[at:]
+        elif action == 2:
+            text = text[:at]
+        else:
+            text = text[:at] + text[at + 1 : at + 2] + text[at : at + 1] + text[at + 2 :]
+    return text
+
+
+def assert_promise(text, tools):
+    """What is shown does not depend on how the text was cut, and begins what is said in the end."""
+    by_character, at_once = reader(tools), reader(tools)
+    shown = "".join(by_character.feed(char) for char in text)
+    assert at_once.feed(text) == shown
+    reply = by_character.finish()
+    assert (reply.text or "").startswith(shown)
+    assert view(reply) == view(parse(text, tools))
+
+
+@settings(max_examples=400, deadline=None)
+@given(case=st.sampled_from(CASES), noise=st.randoms(use_true_random=False))
+def test_a_damaged_text_keeps_the_promise(case, noise):
+    assert_promise(damaged(case["output"], noise), tools_of(case))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<｜l]▁>",
+        "<tool/use_tool>",
+        "<|STAR```T_ACTION|>>",
+        "Here </think>is the tool that you asked for",
+        "The next bus lea</think>ves at 10",
+        "[TOOL<ction_start|><|plugni|>",
+        '<tool_call "arguments": {"pad": 39}}ool_calls>',
+        '<tool<tool_call>{"name": "get_clock"}</tool_call>',
+        'Sure, _code\nprint(default_api.find_bus(stop="Rye"))\n```',
+        'a<tooTOOL_CALL: {"name": "find_bus", "arguments": {"stop": "Rye"}}',
+        "</longcat_tool_call\n\n[find_bus(stop=1)]",
+        '```jso": 1}\n```\n<think>hm</think>\nBoth lamps are on.',
+        "<|start_ehader_id|>assistant<|end",
+    ],
+)
+def test_damaged_markers_keep_the_promise(text):
+    assert_promise(text, tools_of({"tools": ["find_bus", "save_file", "get_clock"]}))
+
+
+def test_what_is_shown_before_a_lone_end_of_reasoning_stays_said():
+    tools = tools_of({"tools": ["find_bus"]})
+    assert (
+        parse("The bus leaves at ten.</think> No, at eleven.", tools).text
+        == "The bus leaves at ten.\nNo, at eleven."
+    )
+    assert parse("I need the time</think> It is eleven.", tools).text == "It is eleven."

@@ -10,7 +10,7 @@ import re
 from typing import Literal
 
 from toolhand.protocols.reading.lines import LineJudge
-from toolhand.protocols.reading.markers import BRACKET, marker_at
+from toolhand.protocols.reading.markers import BRACKET, BRACKET_BEGUN, TAG_BEGUN, marker_at
 from toolhand.protocols.reading.surroundings import EDGE, WORDS
 from toolhand.tools.collection import ToolCollection
 
@@ -21,12 +21,8 @@ State = Literal["text", "thinking", "fence", "closed"]
 Step = tuple[Literal["pass", "wait", "hold", "think", "drop"], int]
 
 _INTERESTING = re.compile(r"[\n◁<\[［{｛【]")
-TAG_BEGUN = re.compile(
-    r"<[|｜]?/?[\w:.\-▁]{0,40}(?:[|｜][\w▁ ]{0,40}[|｜]?|=[^\s<>]{0,60}|\s+[A-Za-z_\-]*(?:=[^<>\n]{0,80})?)?/?$"
-)
 _LIST_BEGUN = re.compile(r"[\[［]\s*(?:[^\W\d][\w.\-]{0,60}\s*)?$")
 _LIST = re.compile(r"[\[［]\s*(?:[{｛]|[^\W\d][\w.\-]{0,60}\s*[(（])")
-BRACKET_BEGUN = re.compile(r"\[/?[A-Z_ ]{0,30}$")
 _TEMPLATE = re.compile(
     r"[\[［【]\s*(?:TOOL_?CALL|TOOL|CALL|FUNCTION|ACTION|工具调用|调用工具|工具|调用)\s*[:：=]", re.IGNORECASE
 )
@@ -34,7 +30,7 @@ _TEMPLATE_BEGUN = re.compile(r"[\[［【]\s*(?:[A-Za-z_]{0,10}|工具?调?用?|�
 _OBJECT = re.compile(r"[{｛]\s*(?:\\?[\"'“‘「『`＂]|[\w\-.]{1,40}\s*(?:=>|[:：=＝])|//|#|/\*|[}｝])")
 _OBJECT_BEGUN = re.compile(r"[{｛]\s*(?:[\w\-.]{0,40}\s*=?|\\|/)$")
 # Words that belong to the list behind them, as in `functools[…]`.
-_PREFIXED = re.compile(r"(?:functools|tool_calls?|function_calls?)\s*[:=]?\s*$", re.IGNORECASE)
+_PREFIXED = re.compile(r"(?<!\w)(?:functools|tool_calls?|function_calls?)\s*[:=]?\s*$", re.IGNORECASE)
 _PREFIX_WORDS = ("functools", "tool_calls", "function_calls")
 
 _ROLE_TOKENS = frozenset(("start", "channel", "startofturn", "imstart", "startheaderid"))
@@ -59,6 +55,12 @@ def begins_like_reasoning(text: str) -> bool:
     return _LIKE_REASONING.match(text[:_HEAD].lstrip(EDGE)) is not None
 
 
+def begins_with_call(text: str) -> bool:
+    """Whether the gate closes at the text's first character, as far as can be told at a glance."""
+    begin = len(text) - len(text.lstrip(EDGE))
+    return any(pattern.match(text, begin) for pattern in (_OBJECT, _LIST, _TEMPLATE))
+
+
 _FENCE_ENDS = {mark: re.compile(rf"\n[ \t>]*{mark}[`~]*[ \t]*\n") for mark in ("```", "~~~")}
 
 
@@ -75,6 +77,7 @@ class Gate:
         self._lines = LineJudge(tools)
         self._state: State = "text"
         self._pending = ""
+        self._before = ""  # the last character that was dropped from it
         self._offset = 0
         self._checked = 0
         self._at_line_start = True
@@ -142,6 +145,7 @@ class Gate:
                 if verdict == "fence":
                     self._state = "fence"
                     self._fence_mark = text[self._checked :].lstrip(" \t>")[:3]
+                    self._window = text[self._checked :][-_FENCE_WINDOW:]
                     return True
                 if verdict == "hold":
                     self._state = "closed"
@@ -179,7 +183,7 @@ class Gate:
         """Gives what was checked, without blanks at its edges."""
         ready = self._pending[: self._checked]
         if self._state != "closed" and self._removed_to < 0:
-            ready = _without_prefix_word(ready)
+            ready = _without_prefix_word(ready, self._before)
         elif prefixed := _PREFIXED.search(ready):
             ready = ready[: prefixed.start()]
         piece = ready.rstrip(EDGE)
@@ -202,6 +206,7 @@ class Gate:
             self._drop_to_removed()
 
     def _drop(self, count: int) -> None:
+        self._before = self._pending[count - 1 : count] or self._before
         self._pending = self._pending[count:]
         self._offset += count
         self._checked = max(0, self._checked - count)
@@ -322,11 +327,12 @@ class Gate:
         return True
 
 
-def _without_prefix_word(text: str) -> str:
-    """The text without a last word that may belong to the list behind it."""
+def _without_prefix_word(text: str, before: str) -> str:
+    """The text without a last word that may belong to the list behind it; `before` is the character in front of it."""
     match = _LAST_WORD.search(text, max(0, len(text) - 24))
     if match and any(word.startswith(match[0].rstrip(" \t\n:=").lower()) for word in _PREFIX_WORDS):
         begin = match.start()
-        if begin == 0 or not (text[begin - 1].isalnum() or text[begin - 1] == "_"):
+        last = text[begin - 1] if begin else before
+        if not (last.isalnum() or last == "_"):
             return text[:begin]
     return text

@@ -17,7 +17,7 @@ _HEAD = re.compile(
     r" \t]*(?P<word>[\w.\-]*)(?P<rest>[^\n]*)",
     re.IGNORECASE,
 )
-_OPENED_BY = re.compile(r"[ \t>]*(?:>>>|>{1,2}$|<)")
+_OPENED_BY = re.compile(r"[ \t>]*(?:>>>|>{1,2}$)")
 _LABELS = [
     "thought",
     "thoughts",
@@ -33,6 +33,7 @@ _LABELS = [
     "observation",
     "tool_name",
     "tool_call",
+    "tool_calls",
     "function_name",
     "function_call",
     "name",
@@ -93,9 +94,14 @@ class LineJudge:
         stop = text.find("\n", pos)
         line = text[pos : stop if stop >= 0 else len(text)]
         is_whole = stop >= 0
+        begun = line.lstrip(" \t>")
+        if line.lstrip().startswith((">>>", "> {", "><")):
+            return "hold"
+        if begun.startswith("<"):
+            return "plain"  # what a tag begins is not a matter of the line
         if not is_whole and (not line.strip() or _FENCE_BEGUN.fullmatch(line) or _OPENED_BY.fullmatch(line)):
-            return "wait" if not line.endswith("<") else "plain"
-        if line.lstrip().startswith((">>>", "> {", "><")) or self._is_opened(text, pos):
+            return "wait"
+        if self._is_opened(text, pos):
             return "hold"
         return self._by_head(line, is_whole=is_whole)
 
@@ -120,23 +126,25 @@ class LineJudge:
             return "plain"
         word, rest = match["word"].lower(), match["rest"]
         if word in _CONDITIONS:
-            if is_whole:
-                return "hold"
-            return "wait" if len(line) < _MAX_CONDITION else "plain"
+            if len(line) >= _MAX_CONDITION:
+                return "plain"
+            return "hold" if is_whole else "wait"
         if is_whole:
             return "plain"
         if not rest:
             return "wait" if self._may_grow(word) else "plain"
         said = word + rest.lower()
+        if word == "print" and re.fullmatch(r"\(`?[\w.\-]{0,60}", rest):
+            return "wait"
         if (
-            re.fullmatch(r"[ \t]*(?:=|:=|<-|←)?[ \t]*(?:await[ \t]*)?[\w.]*", rest)
+            re.fullmatch(r"[ \t]*(?:=|:=|<-|←)?[ \t]*(?:await[ \t]*)?(?:print\(`?)?[\w.\-]*", rest)
             and len(rest) < 60
             and (rest.strip()[:1] in ("=", ":", "<", "←") or not rest.strip())
         ):
             return "wait"
         if any(phrase.startswith(said) for phrase in _PHRASES):
             return "wait"
-        if word in _LABELS and re.fullmatch(r"[ \t*_`\d】\]✿]{0,8}", rest):
+        if word in _LABELS and re.fullmatch(r"[ \t*_`\d】\]✿:]{0,8}", rest):
             return "wait"
         return "plain"
 

@@ -26,9 +26,19 @@ Kind = Literal[
     "element_end",
 ]
 
+# What a tag holds. A token (`<|…|>`) may hold anything; a plain tag has a name, perhaps a word, perhaps an attribute: so it is
+# known after a few characters of prose, such as "a<b and so on", that no tag has begun.
+_BARRED_INSIDE = r"(?:/|\w)[^<>\n]{0,121}+"
+_PLAIN_INSIDE = (
+    r"(?:/|[^\W\d])[^\s<>=，。！？；、]{0,64}+"
+    r"(?:[^\S\n]++[\w▁\-:./|｜]{0,40}+)?+(?:[^\S\n]*+=[^<>\n]{0,120}+)?+[^\S\n]*+"
+)
 # A tag or token, also with its second bar or its closing bracket missing.
-TAG = re.compile(r"<(?P<lead>[|｜]?)(?P<inner>(?:/|\w)[^<>\n]{0,120}?)(?P<trail>[|｜]?)(?:/?>|(?=\n))")
+TAG = re.compile(rf"<(?P<lead>[|｜])?(?P<inner>(?(lead){_BARRED_INSIDE}|{_PLAIN_INSIDE}))(?:>|(?=\n))")
+TAG_BEGUN = re.compile(rf"<(?:[|｜](?:{_BARRED_INSIDE})?+|{_PLAIN_INSIDE})?+\Z")
+"""What may become a `TAG` with more text: the same grammar, up to the end."""
 BRACKET = re.compile(r"\[(?P<inner>/?[A-Z][A-Z_ ]{1,30})\]")
+BRACKET_BEGUN = re.compile(r"\[/?(?:[A-Z][A-Z_ ]{0,30})?\Z")
 _TRIANGLES = re.compile(r"◁(?P<inner>/?\w{1,20})▷")
 
 _ATTRIBUTE = re.compile(r"""([\w.\-:]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
@@ -240,7 +250,11 @@ def marker_at(text: str, position: int) -> tuple[Marker, int] | None:
     if not match:
         return None
     inner, end = match["inner"], match.end()
-    is_bar = bool(match["lead"] or match["trail"])
+    if inner.endswith("/") and len(inner) > 1:
+        inner = inner[:-1]
+    has_trail = inner.endswith(("|", "｜")) and len(inner) > 1
+    inner = inner[:-1] if has_trail else inner
+    is_bar = has_trail or match["lead"] is not None
     if not text.startswith(">", end - 1) and not inner.lstrip("/").lower().startswith(
         ("function=", "parameter=", "invoke ")
     ):

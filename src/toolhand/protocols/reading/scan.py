@@ -91,13 +91,11 @@ class Scan:
     Args:
         text: what the model wrote.
         tools: what it may call.
-        shown_before: how much of a text would have been shown to the user as it streamed in, in characters.
+        shown_to: where the part of the text ends that was shown to the user as it streamed in.
     """
 
-    def __init__(
-        self, text: str, tools: ToolCollection, shown_before: Callable[[str], int] | None = None
-    ) -> None:
-        self._shown_before = shown_before
+    def __init__(self, text: str, tools: ToolCollection, shown_to: Callable[[], int] = lambda: 0) -> None:
+        self._shown_to = shown_to
         self.text = text
         self.tools = tools
         self.envelopes = Envelopes(tools)
@@ -322,9 +320,10 @@ class Scan:
         if marker.kind == "think_end":
             if is_mentioned:
                 return end
-            before = text[self.start : start]
-            kept = self._shown_before(before) if self._shown_before and before.strip() else 0
-            self.found.thoughts.append((self.start + kept, end))
+            begin = max(self.start, self._shown_to()) if text[self.start : start].strip() else self.start
+            if begin > start:
+                return end
+            self.found.thoughts.append((begin, end))
             self._forget_before(end)
             return end
         close = -1 if self._has_no_think_end else self._thinking_end(end)

@@ -15,10 +15,11 @@ from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.messages import FinishReason, Reply, ToolCall
 from toolhand.parsing.costs import fix
 from toolhand.protocols.reading.asked import Asked, Candidate, Scanned
-from toolhand.protocols.reading.gate import BRACKET_BEGUN, TAG_BEGUN, Gate
 from toolhand.protocols.reading.judge import judge
+from toolhand.protocols.reading.markers import BRACKET_BEGUN, TAG_BEGUN
 from toolhand.protocols.reading.program import Plan, Step
 from toolhand.protocols.reading.scan import MAY_ASK, Scan
+from toolhand.protocols.reading.shown import Shown
 from toolhand.protocols.reading.surroundings import (
     EDGE,
     extents_of,
@@ -37,6 +38,8 @@ _FRAGMENT_WORD = re.compile(
 )
 # What a call that was wrapped once too often leaves around it: nothing that anybody would say.
 _CRUMBS = re.compile(r"[\s{}\[\]()<>,;:\"'`|｛｝［］（）【】，；：]*")
+_MARK = re.compile(r"<[|｜]?[/\w]|◁|\[/?[A-Z]")
+"""At what nothing of a plain text can be left out but a marker."""
 _TAIL_FENCE = re.compile(r"(?:^|\n)[ \t]*`{1,2}[ \t]*$")
 
 
@@ -95,22 +98,27 @@ class Settler:
             finish_reason: why it stopped.
             settled: what the structured calls beside the text gave, if there were any.
         """
-        settled = settled or Settled()
+        settled, shown = settled or Settled(), Shown(text, self.tools)
         if not MAY_ASK.search(text):  # as most answers: there is nothing in it with which a call could begin
-            return self._plain(text, settled, finish_reason)
+            return self._plain(text, settled, finish_reason, shown)
         structured = list(settled.calls)
-        scanned = Scan(text, self.tools, self._shown_before).run()
+        scanned = Scan(text, self.tools, lambda: shown.end).run()
         if not scanned.candidates and not scanned.thoughts and not scanned.labelled and not scanned.noise:
-            return self._plain(text, settled, finish_reason)
-        if not (scanned.thoughts or scanned.labelled or scanned.noise or scanned.fences) and stands_alone(
-            text, scanned
+            return self._plain(text, settled, finish_reason, shown)
+        if (
+            not (scanned.thoughts or scanned.labelled or scanned.noise or scanned.fences)
+            and stands_alone(text, scanned)
+            and not shown.text
         ):
             return self._alone(scanned, settled, structured, finish_reason)
         taken, answer = self._judged(text, scanned, settled, finish_reason)
         if structured:
             _drop_repeated(settled, structured)
         said = left_to_say(text, scanned, taken, answer)
-        return self._finish(text, said, scanned, settled, finish_reason)
+        if not said.startswith(shown.text):  # it looked like no call as it came: what is shown stays said
+            rest = left_to_say(text, scanned, taken, answer, start=shown.end)
+            said = f"{shown.text}\n{rest}" if rest else shown.text
+        return self._finish(text, said, scanned, settled, finish_reason=finish_reason, shown=shown)
 
     def _judged(
         self, text: str, scanned: Scanned, settled: Settled, finish_reason: FinishReason
@@ -157,16 +165,12 @@ class Settler:
             program=program,
         )
 
-    def _shown_before(self, text: str) -> int:
-        """How much of a text that turns out to be reasoning has been shown already, if it streamed in."""
-        gate = Gate(self.tools)
-        gate.feed(text + "\n")
-        return gate.shown_to
-
-    def _plain(self, text: str, settled: Settled, finish_reason: FinishReason) -> Reply:
+    def _plain(self, text: str, settled: Settled, finish_reason: FinishReason, shown: Shown) -> Reply:
         said = text.strip(EDGE)
         if "<" in said or "[" in said or "`" in said:
-            said = self._without_fragment(said, settled, finish_reason)
+            if _MARK.search(said) and not said.startswith(shown.text):
+                said = (shown.text + text[shown.end :]).rstrip(EDGE)
+            said = self._without_fragment(said, settled, finish_reason, shown)
         return Reply(
             text=said or None,
             calls=tuple(settled.calls),
@@ -175,13 +179,20 @@ class Settler:
         )
 
     def _finish(
-        self, text: str, said: str, scanned: Scanned, settled: Settled, finish_reason: FinishReason
+        self,
+        text: str,
+        said: str,
+        scanned: Scanned,
+        settled: Settled,
+        *,
+        finish_reason: FinishReason,
+        shown: Shown,
     ) -> Reply:
         if settled.calls or settled.problems:
-            said = _TAIL_FENCE.sub("", said).rstrip()
+            said = shown.kept(_TAIL_FENCE.sub("", said).rstrip(), said)
             if _CRUMBS.fullmatch(said):
-                said = ""
-        said = self._without_fragment(said, settled, finish_reason)
+                said = shown.kept("", said)
+        said = self._without_fragment(said, settled, finish_reason, shown)
         thinking = "\n".join(without_tags(text[begin:end]) for begin, end in scanned.thoughts)
         if not said and not settled.calls and not settled.problems and thinking:
             self._look_into(thinking, settled)
@@ -256,13 +267,15 @@ class Settler:
         }
 
     # ------------------------------------------------------------------ what is left
-    def _without_fragment(self, said: str, settled: Settled, finish_reason: FinishReason) -> str:
+    def _without_fragment(
+        self, said: str, settled: Settled, finish_reason: FinishReason, shown: Shown
+    ) -> str:
         """The text without a marker that was begun at its end and not finished."""
         begin = max(said.rfind("<"), said.rfind("["))
         if begin < max(0, len(said) - 120) or begin < 0 or not _FRAGMENT_WORD.match(said, begin):
             return said
         is_begun = TAG_BEGUN.match(said, begin) or BRACKET_BEGUN.match(said, begin)
-        if not is_begun or said[:begin].endswith(("`", '"', "'", "“")):
+        if not is_begun or begin < len(shown.text) or said[:begin].endswith(("`", '"', "'", "“")):
             return said
         if not settled.calls and "think" not in said[begin:].lower():
             settled.problems.append(

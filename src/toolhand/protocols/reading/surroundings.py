@@ -141,14 +141,16 @@ def own_thoughts(scanned: Scanned, meant: set[int]) -> list[Span]:
     return [span for span in scanned.thoughts if span not in quoted]
 
 
-def left_to_say(text: str, scanned: Scanned, taken: Sequence[Span], answer: str | None) -> str:
-    """The text without what was taken, reasoning and tokens."""
+def left_to_say(
+    text: str, scanned: Scanned, taken: Sequence[Span], answer: str | None, *, start: int = 0
+) -> str:
+    """The text from a position on, without what was taken, reasoning and tokens."""
     tokens = Holes(scanned.noise)
     pieces: list[str] = []
-    pos = 0
-    for start, end in sorted([*taken, *scanned.thoughts]):
-        if start > pos:
-            pieces.append(tokens.without(text, pos, start))
+    pos = start
+    for begin, end in sorted([*taken, *scanned.thoughts]):
+        if begin > pos:
+            pieces.append(tokens.without(text, pos, begin))
         pos = max(pos, end)
     pieces.append(tokens.without(text, pos, len(text)))
     kept = [piece.strip(EDGE) for piece in pieces]
