@@ -19,7 +19,7 @@ from toolhand.observability.defaults import default_sinks
 from toolhand.policies import Offering, Policy, offering
 from toolhand.tools.collect import each_tool
 from toolhand.tools.collection import ToolCollection
-from toolhand.tools.export import schema
+from toolhand.tools.export import Exported, exported, schema
 from toolhand.tools.openai import from_openai
 
 
@@ -55,15 +55,20 @@ class Toolset(ToolCollection):
         return cls(from_openai(schemas, functions))
 
     def schemas(self, provider: str = "openai") -> list[dict[str, Any]]:
-        """The tools' schemas in a provider's form.
+        """The tools' schemas in a provider's form, as copies.
 
         Args:
-            provider: "openai", "anthropic" or "mcp".
+            provider: "openai", "openai-strict", "responses", "responses-strict", "anthropic", "gemini", "plain" (for servers
+                that know little) or "mcp".
 
         Raises:
-            SettingsError: for a provider that is not known.
+            SettingsError: for a form that is not known.
         """
         return [schema(tool, provider) for tool in self]
+
+    def exported(self, provider: str = "openai") -> list[Exported]:
+        """The same with what stands beside a schema: notes on what could not be said, and the way back for a call's arguments."""
+        return [exported(tool, provider) for tool in self]
 
     @cached_property
     def dispatch(self) -> Dispatcher:

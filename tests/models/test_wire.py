@@ -115,7 +115,7 @@ def test_a_whole_conversation() -> None:
                 "type": "function",
                 "function": {
                     "name": name,
-                    "description": "看天气",
+                    "description": "查.天气: 看天气",
                     "parameters": {"type": "object", "properties": {}, "required": []},
                 },
             },

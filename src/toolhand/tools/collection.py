@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from toolhand.core.errors import ToolDefinitionError, UnknownToolError
 from toolhand.core.tools import Tool
+from toolhand.tools.names import wire_name
 
 # Wrappers that models put around a declared name, from the prompts that they were trained on.
 _PREFIXES = re.compile(r"^(?:functions?|default_api|tools?|api|multi_tool_use)\s*[.:/]+\s*", re.IGNORECASE)
@@ -78,6 +79,11 @@ class ToolCollection:
         return self._by_name.get(name)
 
     @cached_property
+    def _by_wire_name(self) -> dict[str, Tool]:
+        """The tools whose names no provider takes, by the names that they have there."""
+        return {wire: tool for tool in self if (wire := wire_name(tool.name)) != tool.name}
+
+    @cached_property
     def _by_folded_name(self) -> dict[str, Tool | None]:
         found: dict[str, Tool | None] = {}
         for tool in self:
@@ -90,7 +96,7 @@ class ToolCollection:
 
         Never a jump to a name that only resembles it: that is the binder's decision.
         """
-        tool = self._by_name.get(name)
+        tool = self._by_name.get(name) or self._by_wire_name.get(name)
         if tool is not None:
             return tool
         for spelling in (name, bare(name)):
