@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from toolhand.agent import Agent
     from toolhand.core.context import RunContext
-    from toolhand.core.errors import ErrorCode, ToolError, ToolFailure, ToolhandError
+    from toolhand.core.errors import ErrorCode, FatalError, ToolError, ToolFailure, ToolhandError
     from toolhand.core.messages import Message, Reply, ToolCall, ToolResult
     from toolhand.core.tokens import estimate_tokens
     from toolhand.core.tools import Tool
@@ -30,6 +30,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Agent": "agent",
     "ErrorCode": "core.errors",
+    "FatalError": "core.errors",
     "History": "sessions.trimming.history",
     "Injected": "tools.signature",
     "Limits": "run",
@@ -54,6 +55,7 @@ _HOMES = {
 __all__ = [
     "Agent",
     "ErrorCode",
+    "FatalError",
     "History",
     "Injected",
     "Limits",

@@ -69,7 +69,7 @@ class Asking:
         request = protocol.render(history, shown, choice, context.language)
         request = replace(request, sampling=self.setup.sampling)
         context.emit(TurnStarted(turn=context.turn, protocol=protocol.name, model=model, request=request))
-        settings = tools.dispatch.settings[context.language]
+        settings = tools.dispatch.settings_for(context)
         reader = protocol.reader(tools, self.session.new_call_id, settings)
         reply, output = await self._reply(request, reader, context)
         asked = (*reply.calls, *reply.broken)

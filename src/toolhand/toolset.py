@@ -16,7 +16,7 @@ from toolhand.execution.dispatch import Dispatcher
 from toolhand.execution.running import run_blocking
 from toolhand.observability import listening
 from toolhand.observability.defaults import default_sinks
-from toolhand.policies import Offering, Policy, offering
+from toolhand.policies import Policy
 from toolhand.tools.collect import each_tool
 from toolhand.tools.collection import ToolCollection
 from toolhand.tools.export import Exported, exported, schema
@@ -77,13 +77,8 @@ class Toolset(ToolCollection):
 
     def offered(self, context: RunContext) -> Self:
         """The tools that may be shown to a model now: without those that the user may not call or that are out of order."""
-        hidden = [tool.name for policy, tool in self._hideable if not policy.offers(tool, context)]
+        hidden = self.dispatch.hidden(context)
         return self.filter(lambda tool: tool.name not in hidden) if hidden else self
-
-    @cached_property
-    def _hideable(self) -> list[tuple[Offering, Tool]]:
-        layers = self.dispatch.layers
-        return [(policy, tool) for tool in self for policy in offering(layers(tool), tool)]
 
     def extended(self, *tools: Tool) -> Self:
         """These tools and some more behind the same layers, which keep what they have counted."""

@@ -12,7 +12,8 @@ import toolhand
 ROOT = Path(__file__).parents[2]
 
 NAMES = [
-    "Agent", "ErrorCode", "History", "Injected", "Limits", "Message", "Reply", "Run", "RunContext", "Session", "Tool", "ToolCall",
+    "Agent", "ErrorCode", "FatalError", "History", "Injected", "Limits", "Message", "Reply", "Run", "RunContext", "Session", "Tool",
+    "ToolCall",
     "ToolError", "ToolFailure", "ToolResult", "Toolset", "ToolhandError", "estimate_tokens", "parse", "reader",
     "tool",
 ]  # fmt: skip

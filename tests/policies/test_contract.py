@@ -197,7 +197,7 @@ async def test_what_it_does_not_apply_to_costs_nothing(policy):
     result = await way(bound(bare, x=1), contexts())
     assert result.ok
     if isinstance(policy, Selective) and not policy.applies(bare):
-        assert way._outermost[bare] is invoke
+        assert way._ways[bare] is invoke
 
 
 def test_what_is_offered_depends_on_the_context_alone(policy):

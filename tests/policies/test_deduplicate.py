@@ -306,3 +306,26 @@ async def test_turns_that_are_told_something_new_are_no_loop(world):
     for number in range(3):
         seen = detector.turn([("read", {"path": "a"})], [await way(world.read(), path="a")])
         assert seen is (number == 2)
+
+
+async def test_nearly_the_same_write_is_never_refused_only_warned_about(world):
+    way = turns()
+    write = world.write()
+    spellings = ["a.txt", "A.txt", "a.TXT", " a.txt", "a.txT", "A.TXT", "a .txt", "ａ.txt", "a. txt", "A.tXt", "a.Txt"]
+    results = [await way(write, path=path) for path in spellings]
+    assert codes(results) == [None] * 11
+    assert world.runs == ["write"] * 11
+    assert results[0].remark == ""
+    assert all("nearly the same" in result.remark for result in results[1:])
+    assert codes([await way(write, path="a.txt")]) == [ErrorCode.REPEATED_CALL]  # exactly what was done
+
+
+@pytest.mark.parametrize("rules", [{}, {"idempotent": True}])
+async def test_a_failing_write_is_refused_for_its_own_failures_alone(rules):
+    async def fails(path: str) -> str:
+        raise ToolFailure("disk full")
+
+    way = turns()
+    tool = made(fails, effect="writes", **rules)
+    for path in ("a", "A", "a ", " a", "A ", " A"):
+        assert codes([await way(tool, path=path)]) == ["execution"]

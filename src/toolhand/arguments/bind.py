@@ -17,6 +17,7 @@ from toolhand.arguments.names import near_tool
 from toolhand.arguments.paths import member
 from toolhand.arguments.plans import tool_shape
 from toolhand.arguments.problems import invalid_arguments, unknown_tool
+from toolhand.arguments.reasoning import without_reasoning
 from toolhand.arguments.settings import DEFAULT, BindSettings
 from toolhand.arguments.shape import Shape
 from toolhand.arguments.unwrap import from_bare, placed, unwrapped
@@ -54,16 +55,21 @@ def bind(
     tool = tools.get(call.name)
     fixes: list[Fix] = []
     if tool is None:
-        tool = _resolved(call.name, tools, fixes)
+        shown = tools.filter(lambda one: one.name not in settings.hidden) if settings.hidden else tools
+        tool = _resolved(call.name, shown, fixes)
         if tool is None:
-            return unknown_tool(call.name, tools, settings.language)
+            return unknown_tool(call.name, shown, settings.language)
     arguments: Any = call.arguments
-    if type(arguments) is dict and not positional and not fixes and _is_right(arguments, tool):
+    is_plain = type(arguments) is dict and not positional and not fixes and not tool.rules.user_visible
+    if is_plain and _is_right(arguments, tool):
         return BoundCall(call=call, tool=tool)
     outcome, taken = bind_arguments(arguments, tool, settings=settings, positional=positional)
     if isinstance(outcome, ToolError):
         return outcome
     fixes += taken
+    if tool.rules.user_visible:
+        outcome, taken = without_reasoning(outcome)
+        fixes += taken
     bound = replace(call, name=tool.name, arguments=outcome, fixes=(*call.fixes, *fixes))
     return BoundCall(call=bound, tool=tool)
 

@@ -29,6 +29,7 @@ COSTS: Final[dict[str, int]] = {
     "null_word": 2,
     # text
     "surrogates_mended": 1,
+    "reasoning_dropped": 1,
     "number_to_string": 1,
     "boolean_to_string": 3,
     # numbers

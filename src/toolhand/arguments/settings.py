@@ -24,11 +24,13 @@ class BindSettings:
         extra: what happens to arguments that the tool does not declare: "drop" leaves them out and notes it, "refuse"
             makes an error, "keep" passes them on.
         language: the language of the errors' words.
+        hidden: names of tools that the model is not shown: no error tells of them, and only the exact name means one.
     """
 
     clock: Clock | None = None
     extra: Extra = "drop"
     language: Language = "en"
+    hidden: frozenset[str] = frozenset()
 
 
 DEFAULT: Final = BindSettings()

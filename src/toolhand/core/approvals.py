@@ -113,8 +113,33 @@ def decide(context: RunContext, decisions: Mapping[str, Decision]) -> None:
     Args:
         context: the run's.
         decisions: by approval id, or by call id.
+
+    Raises:
+        SettingsError: when one of them is no decision; nothing is taken over then.
     """
+    for key, decision in decisions.items():
+        checked(decision, f"the decision about '{key}'")
     context.memory.setdefault(_DECISIONS, {}).update(decisions)
+
+
+def checked(decision: object, what: str) -> Decision:
+    """The decision, if it is one.
+
+    Args:
+        decision: what somebody gave for one.
+        what: what it is, for the error.
+
+    Raises:
+        SettingsError: when it is none.
+    """
+    if isinstance(decision, Edit) and not isinstance(decision.arguments, Mapping):
+        raise SettingsError(
+            f"{what} is an Edit whose arguments are a {type(decision.arguments).__name__}: "
+            "give all the arguments as a dict, Edit({...})"
+        )
+    if not isinstance(decision, Approve | Deny | Edit):
+        raise SettingsError(f"{what} is {decision!r:.60}: give Approve(), Deny(reason) or Edit(arguments)")
+    return decision
 
 
 def decision_for(call: ToolCall, context: RunContext) -> Decision | None:

@@ -8,6 +8,7 @@ What a *model* got wrong, or what went wrong while running an errand for it, is 
     ├── UnknownToolError        a toolset was asked for a tool that it does not hold
     ├── SettingsError           a setting, a model name or a file that cannot be used
     ├── ToolFailure             raised by a tool on purpose: the only one whose text a model sees
+    ├── FatalError              raised by a tool to end the whole run
     ├── MissingExtraError       an optional dependency is not installed
     ├── WeightsError            a model's weights are missing, damaged or cannot be fetched
     └── ModelError              the model's server failed (fault, status, retryable, retry_after)
@@ -153,6 +154,13 @@ class ToolFailure(ToolhandError):  # noqa: N818 - what a tool says on purpose, n
         self.error = ToolError(
             code=code, message=message, retryable=retryable, hint=hint, details=dict(details or {})
         )
+
+
+class FatalError(ToolhandError):
+    """Raised by a tool, or by a policy, to end the whole run and not only its call.
+
+    The run's other calls are cancelled and awaited, its history is made whole, and the exception comes out of `Agent.run`.
+    """
 
 
 class WeightsError(ToolhandError):

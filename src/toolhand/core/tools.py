@@ -13,6 +13,9 @@ Effect = Literal["reads", "writes", "destroys"]
 
 Isolation = Literal["thread", "process"]
 
+Kind = Literal["secret", "email", "phone", "card", "resident_id"]
+"""What is masked by default, and may be revealed by a tool whose purpose it is."""
+
 Parameters: TypeAlias = Mapping[str, Any]
 """A JSON Schema of type object."""
 
@@ -73,6 +76,9 @@ class Rules:
         longest_wait: the most seconds that are waited before one retry, or None for the policy's own measure.
         idempotency_key: names an errand by its arguments, such as `lambda arguments: arguments["order"]`: a second call
             with the same name is answered with the first one's result.
+        user_visible: whether what it is sent goes to a user, as with a tool that sends a message: a model's reasoning is then
+            taken out of its text arguments.
+        shows_errors: whether the texts of its exceptions are fit for a model; they are masked and cut like any result.
     """
 
     effect: Effect = "reads"
@@ -98,6 +104,8 @@ class Rules:
     breaker: Breaker | None = None
     longest_wait: float | None = None
     idempotency_key: Callable[[Mapping[str, Any]], object] | None = None
+    user_visible: bool = False
+    shows_errors: bool = False
 
     @property
     def repeatable(self) -> bool:

@@ -7,25 +7,37 @@ import datetime as dt
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from toolhand.arguments.bind import bind
 from toolhand.arguments.settings import BindSettings
 from toolhand.core.context import RunContext
-from toolhand.core.errors import ErrorCode, ToolError
-from toolhand.core.events import CallCancelled, CallFinished, CallStarted
+from toolhand.core.errors import ErrorCode, FatalError, ToolError
+from toolhand.core.events import CallCancelled, CallFailed, CallFinished, CallStarted
 from toolhand.core.language import Language
 from toolhand.core.messages import BoundCall, ToolCall, ToolResult
-from toolhand.core.tools import ToolChoice
+from toolhand.core.tools import Tool, ToolChoice
 from toolhand.execution.invoke import invoke
 from toolhand.execution.layers import default_policies
 from toolhand.execution.workers.definition import check_isolation
-from toolhand.policies import Policy, chain
+from toolhand.policies import Offering, Policy, chain, offering
 from toolhand.policies.redact import refusal
 from toolhand.tools.collection import ToolCollection
 
 _NOT_ALLOWED = {
     "en": "'{name}' may not be called now{which}.",
     "zh": "现在不能调用“{name}”{which}。",
+}
+
+_BROKEN = {
+    "en": (
+        "'{name}' could not be called: the program around it failed. The details are in the program's log.",
+        "It may or may not have had its effect: check before you call it again.",
+    ),
+    "zh": (
+        "无法调用“{name}”：包裹它的程序出错了，详情在程序的日志里。",
+        "它可能已经生效，也可能没有：再次调用之前请先核实。",
+    ),
 }
 
 
@@ -85,6 +97,15 @@ class Dispatcher:
         started = time.monotonic()
         try:
             result = await self._way(bound, context)
+        except Exception as error:
+            if isinstance(error, FatalError):
+                context.emit(
+                    CallCancelled(call=bound.call, seconds=time.monotonic() - started, tool=bound.tool)
+                )
+                raise
+            result = _broken(
+                bound, context, error
+            )  # a policy's own fault: no reason for the other calls to end
         except BaseException:
             context.emit(CallCancelled(call=bound.call, seconds=time.monotonic() - started, tool=bound.tool))
             raise
@@ -107,6 +128,9 @@ class Dispatcher:
             context: the run's facts.
             choice: which tools may be called.
             finished: takes each result by call id as soon as it is there, so that a caller who is cancelled knows them.
+
+        Raises:
+            FatalError: when a tool or a policy ends the run; none of the calls still runs then.
         """
         found = {} if finished is None else finished
         gate = asyncio.Semaphore(self._most_parallel)
@@ -118,15 +142,34 @@ class Dispatcher:
         if len(calls) == 1:
             await one(calls[0])
         else:
-            async with asyncio.TaskGroup() as group:
-                for call in calls:
-                    group.create_task(one(call))
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for call in calls:
+                        group.create_task(one(call))
+            except BaseExceptionGroup as raised:  # only what ends a run gets here, and one reason is enough
+                raise _first(raised) from None
         # A tool that cancelled its own task has left nothing.
         return tuple(found[call.id] for call in calls if call.id in found)
 
     def rebind(self, call: ToolCall, context: RunContext) -> BoundCall | ToolError:
         """Binds a call anew, such as one whose arguments a person has changed."""
-        return bind(call, self.tools, settings=self.settings[context.language])
+        settings = self.settings[context.language]
+        if call.name not in self.tools:  # only then do errors tell of other tools
+            settings = self.settings_for(context)
+        return bind(call, self.tools, settings=settings)
+
+    def settings_for(self, context: RunContext) -> BindSettings:
+        """How the calls of a run are bound at this moment: with the tools unnamed that its model is not shown."""
+        settings, hidden = self.settings[context.language], self.hidden(context)
+        return replace(settings, hidden=hidden) if hidden else settings
+
+    def hidden(self, context: RunContext) -> frozenset[str]:
+        """The names of tools that the model is not shown now: what the user may not call, and what is out of order."""
+        return frozenset(tool.name for policy, tool in self._hideable if not policy.offers(tool, context))
+
+    @cached_property
+    def _hideable(self) -> list[tuple[Offering, Tool]]:
+        return [(policy, tool) for tool in self.tools for policy in offering(self.layers(tool), tool)]
 
     def _bound(self, call: ToolCall, context: RunContext, choice: ToolChoice | None) -> BoundCall | ToolError:
         if call.problem is not None:
@@ -141,3 +184,19 @@ class Dispatcher:
             message = _NOT_ALLOWED[context.language].format(name=bound.tool.name, which=which)
             return ToolError(code=ErrorCode.NOT_ALLOWED, message=message)
         return bound
+
+
+def _broken(call: BoundCall, context: RunContext, error: Exception) -> ToolResult:
+    """The result where a layer around the tool has raised, before the tool ran or after: nobody can say."""
+    context.emit(CallFailed(call=call.call, exception=error, tool=call.tool))
+    is_safe = call.tool.repeatable
+    said, unknown = _BROKEN[context.language]
+    code = ErrorCode.EXECUTION if is_safe else ErrorCode.OUTCOME_UNKNOWN
+    message = said.format(name=call.tool.name)
+    failure = ToolError(code=code, message=message, hint="" if is_safe else unknown)
+    return call.answer(failure, exception=type(error).__name__)
+
+
+def _first(raised: BaseExceptionGroup[BaseException]) -> BaseException:
+    first = raised.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from typing import Any
 
 from toolhand.arguments.defaults import fill_defaults
 from toolhand.core.context import RunContext
-from toolhand.core.errors import ErrorCode, ToolError, ToolFailure
+from toolhand.core.errors import ErrorCode, FatalError, ToolError, ToolFailure
 from toolhand.core.events import CallFailed
 from toolhand.core.jsonable import MAX_ITERATED, jsonable
 from toolhand.core.messages import BoundCall, ToolResult, Value
 from toolhand.core.tools import Tool
 from toolhand.execution.faults import fault
-from toolhand.execution.stopping import stoppable
+from toolhand.execution.stopping import in_own_context, stoppable
 from toolhand.execution.threads import THREADS, ToolExit
 from toolhand.execution.workers.definition import is_async
 from toolhand.execution.workers.running import run_in_process
@@ -38,6 +38,7 @@ _WORDS = {
         "refused": "What '{name}' needs did not accept the request (HTTP {status}).",
         "unknown": "'{name}' lost contact before it had an answer: it may or may not have had its effect.",
         "unknown_hint": "Check before you call it again.",
+        "said": "{message} It said: {text}",
         "stopped": "'{name}' stopped before it had a result.",
         "after": "; it can be tried again in {seconds:g} seconds",
     },
@@ -57,10 +58,14 @@ _WORDS = {
         "refused": "“{name}”需要的服务没有接受请求（HTTP {status}）。",
         "unknown": "“{name}”在得到答复之前失去了联系：它可能已经生效，也可能没有。",
         "unknown_hint": "再次调用之前请先核实。",
+        "said": "{message}它给出的信息是：{text}",
         "stopped": "“{name}”在得到结果之前停止了。",
         "after": "，{seconds:g} 秒后可以再试",
     },
 }
+
+
+_MOST_SAID = 500
 
 
 async def invoke(call: BoundCall, context: RunContext) -> ToolResult:
@@ -101,6 +106,9 @@ async def _outcome(call: BoundCall, context: RunContext) -> Value | ToolError | 
         return Value(await _run(call, filled, context))
     except ToolFailure as failure:
         return failure.error
+    except FatalError as error:
+        context.emit(CallFailed(call=call.call, exception=error, tool=tool))
+        raise
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
@@ -120,14 +128,18 @@ async def _run(call: BoundCall, arguments: dict[str, Any], context: RunContext) 
         if is_json:
             return value
         if inspect.isawaitable(value):
-            value = await value
+            value = await in_own_context(_awaited(value))
     elif tool.rules.timeout is None and context.deadline is None:
-        value = await _uncancelled(function(**arguments))  # type: ignore[misc]
+        value = await _uncancelled(in_own_context(function(**arguments)))  # type: ignore[misc]
     else:
         value = await stoppable(function(**arguments))  # type: ignore[misc]
     if inspect.isasyncgen(value):
-        value = await _items(value)
+        value = await in_own_context(_items(value))
     return jsonable(value)
+
+
+async def _awaited(value: Awaitable[Any]) -> Any:
+    return await value
 
 
 async def _items(generator: AsyncIterator[Any]) -> list[Any]:
@@ -179,6 +191,8 @@ def _raised(call: BoundCall, context: RunContext, error: BaseException) -> ToolR
         status=found.details.get("status", ""),
         after="" if wait is None else words["after"].format(seconds=wait),
     )
+    if call.tool.rules.shows_errors and (said := _said(error)):
+        message = words["said"].format(message=message, text=said)
     failure = ToolError(
         code=found.code,
         message=message,
@@ -187,6 +201,14 @@ def _raised(call: BoundCall, context: RunContext, error: BaseException) -> ToolR
         details=found.details,
     )
     return call.answer(failure, exception=type(error).__name__)
+
+
+def _said(error: BaseException) -> str:
+    """An exception's own text in one line; the policies mask it, as they do every result."""
+    try:
+        return " ".join(str(jsonable(str(error)[:_MOST_SAID])).split())
+    except Exception:  # noqa: BLE001 - an exception's own text may do anything
+        return ""
 
 
 def _error(

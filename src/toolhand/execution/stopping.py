@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+import contextvars
+import types
+from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Final
 
 GRACE_SECONDS: Final = 0.5
@@ -41,6 +43,29 @@ async def stoppable(work: Coroutine[Any, Any, Any]) -> Any:
     if exit_of_tool is not None:
         raise exit_of_tool
     return value
+
+
+@types.coroutine
+def in_own_context(work: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    """What the coroutine gives, run in a copy of the context variables: what it sets stays in it.
+
+    It costs less than a task of its own, which would do the same.
+    """
+    run = contextvars.copy_context().run
+    step: Callable[[Any], Any] = work.send
+    value: Any = None
+    while True:
+        try:
+            waits_for = run(step, value)
+        except StopIteration as end:
+            return end.value
+        try:
+            value, step = (yield waits_for), work.send
+        except GeneratorExit:
+            run(work.close)
+            raise
+        except BaseException as error:  # noqa: BLE001 - handed on to the work, cancellation too
+            value, step = error, work.throw
 
 
 async def _contained(work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | None]:

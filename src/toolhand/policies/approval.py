@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeAlias
@@ -14,12 +13,10 @@ from toolhand.core.approvals import Approve, Decision, Deny, Edit, PendingCall
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.events import CallFailed
-from toolhand.core.jsonable import jsonable
 from toolhand.core.messages import BoundCall, ToolCall, ToolResult
 from toolhand.core.tools import Tool
 from toolhand.policies import Proceed
-from toolhand.policies.redaction.echoes import sensitive_names
-from toolhand.policies.redaction.walk import redacted
+from toolhand.policies.redaction.walk import shown_arguments
 
 Ask: TypeAlias = Callable[[BoundCall, RunContext], "Awaitable[Decision | None] | Decision | None"]
 """Asks a person now; None when there is no answer yet."""
@@ -89,7 +86,8 @@ class Approval:
         try:
             async with asyncio.timeout(context.seconds_left):
                 answer = self._ask(call, context) if self._ask is not None else None
-                return await answer if inspect.isawaitable(answer) else answer
+                decision = await answer if inspect.isawaitable(answer) else answer
+            return decision and approvals.checked(decision, "the answer of ask")
         except Exception as error:  # noqa: BLE001 - whatever goes wrong with asking, nobody has agreed
             context.emit(CallFailed(call=call.call, exception=error, tool=call.tool))
             return None
@@ -102,16 +100,11 @@ class Approval:
         words = _WORDS[context.language]
         if isinstance(bound, ToolError):
             message = words["invalid"].format(name=call.tool.name)
-            return call.answer(replace(bound, message=f"{message} {bound.message}", retryable=False))
+            failure = replace(bound, message=f"{message} {bound.message}", retryable=False)
+            return call.answer(failure, edited=arguments)
         approvals.decide(context, {approvals.approval_id(bound.call, context): Approve()})
         result = await proceed(bound, context)
-        names = sensitive_names(bound.tool)
-        shown = (
-            redacted(dict(bound.call.arguments), sensitive=names, patterns=())
-            if names
-            else dict(bound.call.arguments)
-        )
-        remark = words["edited"].format(arguments=json.dumps(jsonable(shown), ensure_ascii=False))
+        remark = words["edited"].format(arguments=shown_arguments(bound.call.arguments, bound.tool))
         notes = {**result.notes, "edited": dict(bound.call.arguments)}
         return replace(result, notes=notes, remark=f"{remark} {result.remark}".strip())
 
@@ -132,17 +125,12 @@ def _validated(tool: Tool) -> Rebind:
 
 
 def _denied(call: BoundCall, reason: str, context: RunContext) -> ToolResult:
-    words = _WORDS[context.language]
+    words, code = _WORDS[context.language], ErrorCode.APPROVAL_DENIED
     message = words["denied"].format(name=call.tool.name)
     if reason:
         message = f"{message} {words['reason'].format(reason=reason)}"
     return call.answer(
-        ToolError(
-            code=ErrorCode.APPROVAL_DENIED,
-            message=message,
-            hint=words["denied_hint"],
-            details={"reason": reason},
-        )
+        ToolError(code=code, message=message, hint=words["denied_hint"], details={"reason": reason})
     )
 
 

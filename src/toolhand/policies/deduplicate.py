@@ -27,6 +27,7 @@ _WORDS = {
     "en": {
         "recall": "You already called '{name}' with these arguments: this is that result. Use it; do not call it again.",
         "same": "'{name}' was called like this before and gave the same result: calling it again changes nothing.",
+        "near": "'{name}' has done nearly the same in this run before. If that was meant to be one, say so to the user.",
         "unchanged": "'{name}' was asked {times} times for the same and its result stays the same: it was not run again.",
         "unchanged_hint": "You have the result above: answer from it, or call with other arguments.",
         "failing": "This call of '{name}' failed {times} times in the same way and was not run again. The error was: {error}",
@@ -42,6 +43,7 @@ _WORDS = {
     "zh": {
         "recall": "你已经用这些参数调用过“{name}”，这就是那次的结果。请直接使用，不要再次调用。",
         "same": "之前已经这样调用过“{name}”，结果相同：再次调用不会有变化。",
+        "near": "“{name}”在本次运行中已经做过几乎相同的事。如果本意只做一次，请告诉用户。",
         "unchanged": "同样的“{name}”已经请求了 {times} 次，结果一直没有变化：没有再次运行。",
         "unchanged_hint": "结果就在上面：请据此回答，或换其他参数调用。",
         "failing": "“{name}”的这个调用已经以同样的方式失败了 {times} 次，没有再次运行。错误是：{error}",
@@ -92,23 +94,17 @@ class Deduplicate:
             if verdict != "run" and _was_agreed_to(call, context):
                 verdict = "run"
             if verdict == "run":
-                before = errand.last
+                is_first, is_new = errand.last is None, exact not in errand.results
                 result = await proceed(call, context)
                 repeats.remember(errand, exact, call, result, now=self._now(), turn=context.turn)
-                return self._marked(result, before, errand, context)
+                if is_first or not result.ok:
+                    return result
+                return _marked(result, errand, context, is_near=is_new and tool.rules.effect != "reads")
             if verdict == "recall":
                 errand.recalls += context.turn != errand.turn or not context.turn
                 return _recalled(call, context, errand.results[exact], errand)
             repeats.refuse(context.turn)
             return _refused(call, context, verdict, errand, repeats)
-
-    def _marked(
-        self, result: ToolResult, before: ToolResult | None, errand: Errand, context: RunContext
-    ) -> ToolResult:
-        if before is None or errand.same < 2 or not result.ok:
-            return result
-        remark = _WORDS[context.language]["same"].format(name=result.name)
-        return replace(result, remark=f"{result.remark} {remark}".strip())
 
 
 def is_stuck(context: RunContext) -> bool:
@@ -120,6 +116,15 @@ def is_stuck(context: RunContext) -> bool:
 def _was_agreed_to(call: BoundCall, context: RunContext) -> bool:
     decision = decision_for(call.call, context)
     return decision is not None and not isinstance(decision, Deny)
+
+
+def _marked(result: ToolResult, errand: Errand, context: RunContext, *, is_near: bool) -> ToolResult:
+    """A result of a call that came before in this way or nearly so, with a word about it."""
+    word = "near" if is_near else "same" if errand.same > 1 else ""
+    if not word:
+        return result
+    remark = _WORDS[context.language][word].format(name=result.name)
+    return replace(result, remark=f"{result.remark} {remark}".strip())
 
 
 def _recalled(call: BoundCall, context: RunContext, known: ToolResult, errand: Errand) -> ToolResult:

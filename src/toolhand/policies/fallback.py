@@ -23,8 +23,8 @@ _FINAL: Final = frozenset({
 """What a fallback may end with and no other tool may be asked after."""
 
 _WORDS = {
-    "en": ("'{name}' is not available; this comes from '{fallback}' instead.", "What stands in for it ({names}) failed too."),
-    "zh": ("“{name}”不可用，这是“{fallback}”给出的结果。", "代替它的工具（{names}）也失败了。"),
+    "en": ("'{name}' is not available; this comes from '{fallback}' instead.", "What stands in for it failed too."),
+    "zh": ("“{name}”不可用，这是“{fallback}”给出的结果。", "代替它的工具也失败了。"),
 }  # fmt: skip
 
 
@@ -32,7 +32,8 @@ class Fallback:
     """For a tool with `fallback`: when it fails, the other is asked with the arguments that it knows.
 
     It is the outermost policy, so that each of the two goes through all policies by its own rules. A fallback may have one
-    of its own; none is asked twice.
+    of its own; none is asked twice. After an unknown outcome none is asked at all, and after a failure in the midst of a tool
+    that may not run twice none that writes: the effect may have landed, and must not land a second time by another way.
     """
 
     def applies(self, tool: Tool) -> bool:
@@ -47,6 +48,8 @@ class Fallback:
         while True:
             other = asked[-1].rules.fallback
             if result.error is None or not _is_fault(result) or other is None or other in asked:
+                break
+            if other.rules.effect != "reads" and _may_have_landed(asked[-1], result.error):
                 break
             asked.append(other)
             arguments = _known(call.call, other)
@@ -72,7 +75,8 @@ def _answer(
         return replace(result, call_id=call.call.id, name=call.tool.name, notes=notes, remark=remark)
     if result.error.code in _FINAL:
         return replace(result, call_id=call.call.id, name=call.tool.name, notes=notes)
-    hint = f"{failed.error.hint} {failed_too.format(names=', '.join(tried))}".strip()
+    # Not by name: it may be one that the model is not shown.
+    hint = f"{failed.error.hint} {failed_too}".strip()
     error: ToolError = replace(failed.error, hint=hint)
     return replace(failed, outcome=error, notes={**failed.notes, "fallback": tried[-1]})
 
@@ -82,6 +86,14 @@ def _is_fault(result: ToolResult) -> bool:
     if error is None:
         return False
     return error.code in _FAULTS or (error.code is ErrorCode.EXECUTION and "exception" in result.notes)
+
+
+def _may_have_landed(tool: Tool, error: ToolError) -> bool:
+    """Whether a failed call may have had its effect: its tool may not run twice, and it did not fail before it did anything."""
+    is_midway = error.code is ErrorCode.EXECUTION or (
+        error.code is ErrorCode.UPSTREAM and not error.retryable
+    )
+    return is_midway and not tool.repeatable
 
 
 def _known(call: ToolCall, tool: Tool) -> dict[str, object] | None:

@@ -6,11 +6,11 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Final, TypedDict, Unpack, get_args, overload
+from typing import Any, Final, TypedDict, Unpack, overload
 
-from toolhand.core.errors import SettingsError, ToolDefinitionError
-from toolhand.core.rates import rates
+from toolhand.core.errors import ToolDefinitionError
 from toolhand.core.tools import Breaker, Condition, Effect, Isolation, Rules, Tool
+from toolhand.tools.options import check_options, collected
 from toolhand.tools.schema import describe
 
 
@@ -43,6 +43,8 @@ class ToolOptions(TypedDict, total=False):
     breaker: Breaker | None
     longest_wait: float | None
     idempotency_key: Callable[[Mapping[str, Any]], str] | None
+    user_visible: bool
+    shows_errors: bool
 
 
 @overload
@@ -74,7 +76,6 @@ def tool(
 
 
 _OWN: Final = frozenset({"name", "description", "aliases"})
-_SETS: Final = ("tags", "sensitive", "reveals")
 
 
 def _rules(label: str, options: ToolOptions, base: Rules) -> Rules:
@@ -85,41 +86,12 @@ def _rules(label: str, options: ToolOptions, base: Rules) -> Rules:
         raise ToolDefinitionError(
             f"tool '{label}' has no option {', '.join(sorted(unknown))}; there is: {', '.join(ToolOptions.__annotations__)}"
         )
-    for key in _SETS:
-        if key in given:
-            given[key] = frozenset([given[key]] if isinstance(given[key], str) else given[key])
-    for key in ("before", "after"):
-        if key in given:
-            given[key] = (given[key],) if callable(given[key]) else tuple(given[key])
+    given = collected(given)
+    check_options(label, given)
     fallback = given.get("fallback")
     if fallback is not None and not isinstance(fallback, Tool):
         given["fallback"] = _make(fallback, {})
-    rules = replace(base, **given)
-    _check(label, rules)
-    return rules
-
-
-def _check(label: str, rules: Rules) -> None:
-    positive = {"timeout": rules.timeout, "concurrency": rules.concurrency, "max_result": rules.max_result}
-    for key, value in positive.items():
-        if value is not None and value <= 0:
-            raise ToolDefinitionError(f"option {key} of tool '{label}' must be more than 0, not {value!r}")
-    if rules.retries < 0:
-        raise ToolDefinitionError(
-            f"option retries of tool '{label}' must be at least 0, not {rules.retries!r}"
-        )
-    for key, chosen, choices in (
-        ("effect", rules.effect, get_args(Effect)),
-        ("isolation", rules.isolation, (None, *get_args(Isolation))),
-    ):
-        if chosen not in choices:
-            raise ToolDefinitionError(
-                f"option {key} of tool '{label}' is {chosen!r}; it may be: {', '.join(map(str, choices))}"
-            )
-    try:
-        rates(rules.rate_limit)
-    except SettingsError as error:
-        raise ToolDefinitionError(f"option rate_limit of tool '{label}': {error}") from None
+    return replace(base, **given)
 
 
 def _make(target: Any, options: ToolOptions) -> Tool:

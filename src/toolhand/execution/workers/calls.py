@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from toolhand.core.context import RunContext
-from toolhand.core.errors import ToolFailure
+from toolhand.core.errors import FatalError, ToolFailure
 from toolhand.core.jsonable import jsonable
 from toolhand.core.tools import Rules, Tool
 from toolhand.execution.faults import fault
@@ -86,6 +86,8 @@ def _answer(job: Mapping[str, Any], environ: Mapping[str, str]) -> bytes:
         return _ended({"kind": "too_large", "type": "FrameTooLargeError", "text": str(error), "trace": ""})
     except ToolFailure as failure:
         return _ended({"kind": "failure", "error": jsonable(dataclasses.asdict(failure.error))})
+    except FatalError as error:
+        return _ended({"kind": "fatal", "text": _text(error)})
     except BaseException as error:  # noqa: BLE001 - a tool may raise anything, an exit too
         trace = "".join(traceback.format_exception(error))[-_MOST_TRACE_CHARACTERS:]
         judged = dataclasses.asdict(

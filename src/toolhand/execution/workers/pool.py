@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from toolhand.core.errors import ErrorCode, ToolFailure
+from toolhand.core.errors import ErrorCode, FatalError, ToolFailure
 from toolhand.execution.faults import Fault
 from toolhand.execution.workers.crew import Crew, WorkerLimits
 from toolhand.execution.workers.definition import Definition
@@ -246,6 +246,8 @@ def _value(answer: Mapping[str, Any]) -> Any:
             hint=error["hint"],
             details=error["details"],
         )
+    if kind == "fatal":
+        raise FatalError(answer["text"])
     if kind == "too_large":
         raise FrameTooLargeError(answer["text"])
     judged = answer["fault"]

@@ -5,7 +5,8 @@ Pure functions in linear time. The policy that applies them to results is `toolh
 
 from __future__ import annotations
 
-from toolhand.policies.redaction.masks import KINDS, Kind
+from toolhand.core.tools import Kind
+from toolhand.policies.redaction.masks import KINDS
 from toolhand.policies.redaction.patterns import DEFAULT, Pattern
 from toolhand.policies.redaction.walk import redacted, redacted_text
 

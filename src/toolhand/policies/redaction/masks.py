@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Final, Literal, TypeAlias
+from typing import Final, get_args
 
-Kind: TypeAlias = Literal["secret", "email", "phone", "card", "resident_id"]
+from toolhand.core.tools import Kind
 
-KINDS: Final[tuple[Kind, ...]] = ("secret", "email", "phone", "card", "resident_id")
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 """Every kind that is masked by default; the words that `Rules.reveals` takes."""
 
 DECLARED: Final = "[masked]"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
 from toolhand.core.jsonable import jsonable
+from toolhand.core.tools import Tool
 from toolhand.policies.redaction import labels
 from toolhand.policies.redaction.assignments import without_declared
+from toolhand.policies.redaction.echoes import sensitive_names
 from toolhand.policies.redaction.elements import without_declared_elements
 from toolhand.policies.redaction.masks import DECLARED, MASKED, SECRET
 from toolhand.policies.redaction.names import folded, holds_secret, promises_secret
@@ -82,6 +85,18 @@ def redacted(
     names = frozenset(sensitive)
     chosen = but(patterns, frozenset(reveals)) if reveals else patterns
     return _Walk(names, chosen, tuple(echoes)).masked(value, "", 0)
+
+
+def shown_arguments(arguments: Mapping[str, Any], tool: Tool) -> str:
+    """A call's arguments as JSON, without the values of the tool's sensitive names.
+
+    Args:
+        arguments: typed, as the tool gets them.
+        tool: the tool.
+    """
+    names = sensitive_names(tool)
+    shown = redacted(dict(arguments), sensitive=names, patterns=()) if names else dict(arguments)
+    return json.dumps(jsonable(shown), ensure_ascii=False)
 
 
 @lru_cache(maxsize=256)

@@ -12,7 +12,7 @@ from toolhand.policies.sharing import SYSTEM_CLOCK, Admission, Circuit, Clock, H
 from toolhand.policies.sharing.circuits import Circuits
 
 MOST_KEYS: Final = 10_000
-"""After so many keys those that are over are looked for and dropped."""
+"""After so many keys those that are over are looked for and dropped; then at twice as many as were left, and so on."""
 
 
 class MemoryState:
@@ -29,6 +29,7 @@ class MemoryState:
         self.is_calm = self._circuits.is_calm
         self._windows: dict[tuple[str, float], deque[float]] = {}
         self._receipts: dict[str, tuple[str | None, float, float]] = {}  # value, begun, forgotten at
+        self._most_windows = self._most_receipts = MOST_KEYS
 
     async def take(self, takings: Sequence[Taking]) -> float:
         """One place in every window, or none at all, by a moving log of the times at which places were taken."""
@@ -46,7 +47,7 @@ class MemoryState:
             if not wait:
                 for log in logs:
                     log.append(now)
-            if len(self._windows) > MOST_KEYS:
+            if len(self._windows) > self._most_windows:
                 self._drop_old_windows(now)
             return wait
 
@@ -54,6 +55,7 @@ class MemoryState:
         for key, log in list(self._windows.items()):
             if not log or log[-1] <= now - key[1]:
                 del self._windows[key]
+        self._most_windows = max(MOST_KEYS, 2 * len(self._windows))
 
     async def admit(self, name: str, breaker: Breaker, probe_seconds: float) -> Admission:  # noqa: ARG002 - the port's
         """Whether a circuit lets a call through."""
@@ -79,8 +81,9 @@ class MemoryState:
         """Begins an errand, unless it was begun before."""
         with self._lock:
             now = self._now()
-            if len(self._receipts) > MOST_KEYS:
+            if len(self._receipts) > self._most_receipts:
                 self._receipts = {k: r for k, r in self._receipts.items() if r[2] > now}
+                self._most_receipts = max(MOST_KEYS, 2 * len(self._receipts))
             found = self._receipts.get(key)
             if found is not None and found[2] > now:
                 return Receipt(value=found[0], age_seconds=now - found[1])

@@ -40,7 +40,7 @@ class Errand:
     Args:
         results: the last result for each exact way to write the arguments.
         last: the result of the last run.
-        runs: how often it ran.
+        times: how often it ran, for each exact way to write the arguments.
         same: how many runs in a row ended in the same way.
         asked: how often it was asked for since its result last changed.
         recalls: how often it was answered from memory since then.
@@ -53,7 +53,7 @@ class Errand:
 
     results: dict[str, ToolResult] = field(default_factory=dict)
     last: ToolResult | None = None
-    runs: int = 0
+    times: dict[str, int] = field(default_factory=dict)
     same: int = 0
     asked: int = 0
     recalls: int = 0
@@ -87,15 +87,15 @@ class Repeats:
                 )
                 return "run"
             return self._judge_failed(errand, exact, tool, now)
-        if not _may_repeat(tool):
-            if exact in errand.results and errand.era == self.era:
-                return "done"
-            return "run" if errand.runs < MOST_EFFECTS else "done"
         is_known = exact in errand.results
+        if tool.rules.effect != "reads" and not is_known:
+            return "run"  # nearly the same is not the same: what changes something is only warned about
+        if not _may_repeat(tool):
+            return "done" if errand.era == self.era or errand.times[exact] >= MOST_EFFECTS else "run"
         recalled: Verdict = "recall" if is_known and errand.recalls < MOST_RECALLS else "unchanged"
         if tool.rules.effect != "reads":  # harmless to repeat, but a new result would not make it polling
-            is_last_effect = is_known and errand.era == self.era
-            return recalled if is_last_effect or errand.runs >= MOST_RUNS else "run"
+            is_last_effect = errand.era == self.era
+            return recalled if is_last_effect or errand.times[exact] >= MOST_RUNS else "run"
         if errand.era != self.era:  # something was changed since: what was read before may be old
             errand.same = errand.recalls = errand.asked = 0
             return "run"
@@ -118,7 +118,10 @@ class Repeats:
             and not tool.repeatable
             and exact in errand.results
         ):
-            return "unknown" if errand.step == self.steps or errand.runs >= MOST_EFFECTS else "run"
+            is_much = errand.times[exact] >= MOST_EFFECTS
+            return "unknown" if errand.step == self.steps or is_much else "run"
+        if tool.rules.effect != "reads" and exact not in errand.results:
+            return "run"
         return "run" if errand.same < MOST_FAILURES else "failing"
 
     def remember(
@@ -133,7 +136,7 @@ class Repeats:
         self.refusals = 0
         if call.tool.rules.effect != "reads" and (result.error is None or result.error.code not in _NOT_RUN):
             self.era += 1
-        errand.runs += 1
+        errand.times[exact] = errand.times.get(exact, 0) + 1
         errand.last = errand.results[exact] = result
         errand.ran_at, errand.turn, errand.era, errand.step = now, turn, self.era, self.steps
 
