@@ -311,7 +311,19 @@ async def test_turns_that_are_told_something_new_are_no_loop(world):
 async def test_nearly_the_same_write_is_never_refused_only_warned_about(world):
     way = turns()
     write = world.write()
-    spellings = ["a.txt", "A.txt", "a.TXT", " a.txt", "a.txT", "A.TXT", "a .txt", "ａ.txt", "a. txt", "A.tXt", "a.Txt"]
+    spellings = [
+        "a.txt",
+        "A.txt",
+        "a.TXT",
+        " a.txt",
+        "a.txT",
+        "A.TXT",
+        "a .txt",
+        "ａ.txt",
+        "a. txt",
+        "A.tXt",
+        "a.Txt",
+    ]
     results = [await way(write, path=path) for path in spellings]
     assert codes(results) == [None] * 11
     assert world.runs == ["write"] * 11
