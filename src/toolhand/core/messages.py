@@ -260,6 +260,7 @@ class ModelRequest:
         grammar: a JSON Schema that the output must satisfy, where the server can force it.
         sampling: temperature and the like.
         language: the language of the words that the adapter adds, such as those for an empty result.
+        odds: for how many of the likeliest words at each place the server shall tell how likely they were; 0 for none.
     """
 
     messages: tuple[Message, ...]
@@ -269,6 +270,7 @@ class ModelRequest:
     grammar: Mapping[str, Any] | None = None
     sampling: Sampling = field(default_factory=Sampling)
     language: Language = "en"
+    odds: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,6 +288,19 @@ class RawCall:
     arguments: str | Mapping[str, Any] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Odds:
+    """How likely the words were that a model could have written at one place, before any grammar.
+
+    Args:
+        text: what it did write there: one token, which may begin with a blank.
+        likely: the likeliest tokens there and their probabilities, 0 to 1. Tokens of the same text are added up.
+    """
+
+    text: str
+    likely: Mapping[str, float]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelOutput:
     """One whole output of a model.
@@ -298,6 +313,7 @@ class ModelOutput:
         thinking: reasoning that the server returned apart from the text.
         opaque: what the provider wants back beside the text and the calls.
         model: the name of the model that answered; with fallbacks it need not be the one that was asked.
+        odds: where they were asked for and the server tells them, those of the text's tokens in order.
     """
 
     text: str = ""
@@ -307,6 +323,7 @@ class ModelOutput:
     thinking: str = ""
     opaque: Opaque | None = None
     model: str = ""
+    odds: tuple[Odds, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from toolhand.core.errors import ModelError
-from toolhand.core.messages import ModelOutput, RawCall, Usage
+from toolhand.core.messages import ModelOutput, Odds, RawCall, Usage
 from toolhand.core.tools import Tool
 from toolhand.models.wire import (
     entries_of,
     finish_reason,
     function_of,
+    odds_of,
     quoted,
     refuse_error,
     renamed,
@@ -29,6 +30,9 @@ from toolhand.models.wire import (
 from toolhand.tools.export import wire_name
 
 DONE: Final = "[DONE]"
+
+MOST_ODDS: Final = 64
+"""Of how many tokens at the beginning the odds are kept: what a reply decides, it decides there."""
 
 _LINE_END = re.compile("\r\n|\n|\r")
 
@@ -249,6 +253,7 @@ class StreamedOutput:
         self._thinking: list[str] = []
         self._finish: str | None = None
         self._usage: Usage | None = None
+        self._odds: list[Odds] = []
 
     def feed(self, chunk: Any) -> str:
         """Takes a parsed chunk; gives its piece of the text, which may be empty.
@@ -268,6 +273,8 @@ class StreamedOutput:
         if choice.get("usage"):
             self._usage = usage_of(choice["usage"])
         self._finish = choice.get("finish_reason") or self._finish
+        if len(self._odds) < MOST_ODDS and choice.get("logprobs"):
+            self._odds += odds_of(choice)
         delta = choice.get("delta") or choice.get("message")
         if not isinstance(delta, Mapping):
             return ""
@@ -293,4 +300,5 @@ class StreamedOutput:
             finish_reason="length" if self._finish is None and self._calls.has_open_call else reason,
             usage=self._usage or Usage(requests=1),
             thinking="".join(self._thinking),
+            odds=tuple(self._odds),
         )

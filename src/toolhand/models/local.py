@@ -54,7 +54,7 @@ class LocalModel:
             "return_progress": True,
         }
         # llama.cpp forces no call of these models where one is required: it only keeps them from stopping after the first.
-        self._encoder = Encoder(name, Dialect(obeys_tool_choice=False, extra=extra))
+        self._encoder = Encoder(name, Dialect(obeys_tool_choice=False, grammar="llguidance", extra=extra))
         self._runtime: Runtime | None = None
         self._answers: dict[threading.Thread, threading.Event] = {}
 

@@ -272,6 +272,7 @@ def connect(
     if is_openai and not api_key:
         raise SettingsError(f"openai:{rest} needs an API key: set OPENAI_API_KEY or give api_key=…")
     # OpenAI's reasoning models refuse the older key, which is the only one that most other servers know.
-    options.setdefault("dialect", Dialect(max_tokens_key="max_completion_tokens") if is_openai else Dialect())
+    own = Dialect(max_tokens_key="max_completion_tokens", grammar="strict")
+    options.setdefault("dialect", own if is_openai else Dialect())
     options.setdefault("name", f"openai:{rest}")
     return OpenAIModel(rest, base_url=base_url, api_key=api_key, **options)

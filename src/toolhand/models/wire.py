@@ -6,6 +6,7 @@ Source: https://platform.openai.com/docs/api-reference/chat. Provider field name
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -20,12 +21,14 @@ from toolhand.core.messages import (
     ModelOutput,
     ModelRequest,
     Note,
+    Odds,
     RawCall,
     ToolCall,
     ToolResult,
     Usage,
 )
 from toolhand.core.tools import Tool, ToolChoice
+from toolhand.models.grammars import GrammarForm, grammar_fields
 from toolhand.models.rendered import RenderedHistories
 from toolhand.tools.export import own_name, schema, wire_name
 
@@ -55,11 +58,15 @@ class Dialect:
         max_tokens_key: what the bound on the reply's length is called.
         obeys_tool_choice: whether tool_choice is honoured. Where not, it is not sent: the tools that may be called are the only
             ones declared, and none are where none may be called.
+        grammar: how the server is told the schema that a reply must satisfy.
+        tells_odds: whether it may be asked how likely its words were.
         extra: further fields for every request's body.
     """
 
     max_tokens_key: str = "max_tokens"
     obeys_tool_choice: bool = True
+    grammar: GrammarForm = "json_schema"
+    tells_odds: bool = True
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -96,8 +103,10 @@ class Encoder:
             self.dialect.max_tokens_key: sampling.max_tokens,
             "seed": sampling.seed,
             "stop": list(request.stop) or None,
-            "response_format": _response_format(request.grammar),
+            **grammar_fields(request.grammar, self.dialect.grammar),
         }
+        if request.odds and self.dialect.tells_odds:
+            settings |= {"logprobs": True, "top_logprobs": request.odds}
         if streams:
             settings |= {"stream": True, "stream_options": {"include_usage": True}}
         settings = {key: value for key, value in settings.items() if value is not None}
@@ -182,26 +191,6 @@ def _offered(
     return tuple(tool for tool in tools if tool.name in choice.names), choice.mode
 
 
-def _response_format(grammar: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    if grammar is None:
-        return None
-    form = {"name": "reply", "schema": grammar, "strict": _is_closed(grammar)}
-    return {"type": "json_schema", "json_schema": form}
-
-
-def _is_closed(node: Any) -> bool:
-    """Whether every object in a schema lists all its properties as required: what `strict` asks for."""
-    if isinstance(node, Mapping):
-        properties = node.get("properties")
-        if isinstance(properties, Mapping) and (
-            node.get("additionalProperties") is not False
-            or set(node.get("required") or ()) != set(properties)
-        ):
-            return False
-        return all(_is_closed(value) for value in node.values())
-    return all(_is_closed(item) for item in node) if isinstance(node, list | tuple) else True
-
-
 def output(body: Any, tools: Iterable[Tool] = ()) -> ModelOutput:
     """A whole response's body as a `ModelOutput`.
 
@@ -229,6 +218,7 @@ def output(body: Any, tools: Iterable[Tool] = ()) -> ModelOutput:
         finish_reason=finish_reason(choice.get("finish_reason"), has_calls=bool(calls)),
         usage=usage_of(body.get("usage")),
         thinking=text_of(message.get("reasoning_content") or message.get("reasoning")),
+        odds=odds_of(choice),
     )
 
 
@@ -297,6 +287,27 @@ def usage_of(counts: Any) -> Usage:
         output_tokens=_count(counts.get("completion_tokens")),
         cached_tokens=_count(cached),
     )
+
+
+def odds_of(choice: Mapping[str, Any]) -> tuple[Odds, ...]:
+    """How likely the words were that a choice, whole or a piece of a stream, could have had; empty where it does not say."""
+    logprobs = choice.get("logprobs")
+    tokens = logprobs.get("content") if isinstance(logprobs, Mapping) else None
+    return tuple(
+        Odds(str(token.get("token") or ""), _likely(token.get("top_logprobs")))
+        for token in (tokens if isinstance(tokens, list) else ())
+        if isinstance(token, Mapping)
+    )
+
+
+def _likely(alternatives: Any) -> Mapping[str, float]:
+    likely: dict[str, float] = {}
+    for entry in alternatives if isinstance(alternatives, list) else ():
+        logprob = entry.get("logprob") if isinstance(entry, Mapping) else None
+        if isinstance(logprob, int | float) and logprob <= 0:
+            text = str(entry.get("token") or "")
+            likely[text] = likely.get(text, 0.0) + math.exp(logprob)
+    return likely
 
 
 def _count(value: Any) -> int:

@@ -1,4 +1,5 @@
 import codecs
+import time
 from itertools import pairwise
 
 import pytest
@@ -145,3 +146,12 @@ def test_what_is_shown_before_a_lone_end_of_reasoning_stays_said():
         == "The bus leaves at ten.\nNo, at eleven."
     )
     assert parse("I need the time</think> It is eleven.", tools).text == "It is eleven."
+
+
+@pytest.mark.parametrize("blank", [" ", "\t", "> ", "* ", "_", " \n"])
+def test_a_long_run_before_a_word_is_read_in_linear_time(blank):
+    tools = tools_of({"tools": ["find_bus"]})
+    parse(blank * 10 + '{"a": 1}', tools)
+    start = time.perf_counter()
+    parse(blank * 2000 + '{"a": 1} x: y', tools)
+    assert time.perf_counter() - start < 1.5  # it was minutes when the blanks were tried in every division

@@ -42,7 +42,7 @@ _ROLES = {
 }
 _ROLE = "|".join(f"(?P<{role}>{words})" for role, words in _ROLES.items())
 _LABEL = re.compile(
-    rf"[ \t>]*(?:[-•*][ \t]+)?[*_`#]*[ \t]*(?:(?P<open>[【\[✿])[ \t]*)?(?:{_ROLE})[ \t]*\d{{0,2}}[ \t]*"
+    rf"[ \t>]*+(?:[-•*][ \t]++)?[*_`#]*+[ \t]*+(?:(?P<open>[【\[✿])[ \t]*+)?(?:{_ROLE})[ \t]*\d{{0,2}}[ \t]*"
     r"(?:(?P<close>[】\]✿])[*_`]*[ \t]*[:：]?|[*_`]*[ \t]*[:：])[*_`]{0,3}[ \t]*",
     re.IGNORECASE,
 )
@@ -376,7 +376,7 @@ FAMILY = Family(
     name="labels",
     first="\n",
     opening=re.compile(
-        rf"[ \t>]*(?:[-•*][ \t]+)?[*_`#]*[ \t]*[【\[✿]?[ \t]*(?:{_FIRST})[ \t]*\d{{0,2}}[ \t]*[】\]✿:：*_`\n]",
+        rf"[ \t>]*+(?:[-•*][ \t]++)?[*_`#]*+[ \t]*+[【\[✿]?[ \t]*+(?:{_FIRST})[ \t]*\d{{0,2}}[ \t]*[】\]✿:：*_`\n]",
         re.IGNORECASE,
     ),
     read=read,

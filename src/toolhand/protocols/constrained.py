@@ -1,0 +1,107 @@
+"""Constrained: the server forces the reply to be an answer in text, or one or several calls that fit their tools' schemas.
+
+The decision comes first (`"fits"`), then calls or text: a model that has written a tool's name never takes it back. The tools
+stand in the prompt as signatures, as the grammar knows their schemas already.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from toolhand.arguments.settings import BindSettings
+from toolhand.core.language import Language
+from toolhand.core.messages import Message, ModelRequest, ToolCall, ToolResult
+from toolhand.core.tools import ToolChoice
+from toolhand.protocols import Reader
+from toolhand.protocols.prompting import Writing, filled, framed_text, rendered, written_arguments
+from toolhand.protocols.reading.answers import AnswerReader
+from toolhand.protocols.reading.stream import TextReader
+from toolhand.protocols.reply_schema import ANSWER, CALLS, DECISION, reply_schema
+from toolhand.protocols.signatures import signatures
+from toolhand.tools.collection import ToolCollection
+
+_RULES = {
+    "en": """You can call these tools:
+{tools}
+
+Reply with one JSON and nothing else.
+When a tool above gives exactly what is asked: {"fits": true, "calls": [{"tool": "name", "args": {…}}, …]}, \
+with one call for each thing asked.
+When none does, or it is only about something similar, or the results already tell the answer: \
+{"fits": false, "answer": "your words"}
+Take argument values from the conversation, in the form that the comments ask for; never invent them. \
+Leave out optional ones (with ?) that are not mentioned.""",
+    "zh": """你可以调用下面的工具：
+{tools}
+
+只回复一个 JSON，不要写任何其他内容。
+上面有工具正好能做所要求的事时：{"fits": true, "calls": [{"tool": "名称", "args": {…}}, …]}，所要求的每一件事一个调用。
+没有这样的工具，或者只是相关，或者结果中已有答案时：{"fits": false, "answer": "你的回答"}
+参数的值取自对话，按注释要求的格式书写，不要编造。没有提到的可选参数（带 ?）不要写。""",
+}
+_CHOICE: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "required": "Call a tool now{which}.",
+        "none": "No tool fits now: answer in words.",
+        "auto": "You may only call these tools now: {names}.",
+        "which": ", one of: {names}",
+    },
+    "zh": {
+        "required": "现在必须调用工具{which}。",
+        "none": "现在没有合适的工具：直接回答。",
+        "auto": "现在只能调用这些工具：{names}。",
+        "which": "，只能是：{names}",
+    },
+}
+_FRAME = re.compile(r"<\s*/?\s*tool_result", re.IGNORECASE)
+
+
+def _rules(tools: ToolCollection, language: Language) -> str:
+    return filled(_RULES[language], tools=signatures(tools))
+
+
+def _calls(text: str, calls: Sequence[ToolCall]) -> str:
+    del text  # there is no place for words beside calls
+    written = ", ".join(
+        f'{{"tool": {json.dumps(call.name, ensure_ascii=False)}, "args": {written_arguments(call)}}}'
+        for call in calls
+    )
+    return f'{{"{DECISION}": true, "{CALLS}": [{written}]}}'
+
+
+def _answer(text: str) -> str:
+    return json.dumps({DECISION: False, ANSWER: text}, ensure_ascii=False)
+
+
+def _results(results: Sequence[ToolResult], language: Language) -> str:
+    return "\n".join(
+        f'<tool_result name="{result.name}">\n{framed_text(result, language, _FRAME)}\n</tool_result>'
+        for result in results
+    )
+
+
+WRITING = Writing(rules=_rules, calls=_calls, answer=_answer, results=_results, choice=_CHOICE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constrained:
+    """A protocol whose replies the server forces into shape. A server that forces nothing gets the same prompt."""
+
+    name: str = "constrained"
+
+    def render(
+        self, messages: Sequence[Message], tools: ToolCollection, choice: ToolChoice, language: Language
+    ) -> ModelRequest:
+        """The whole history in text, and the schema of what may follow."""
+        request = rendered(WRITING, messages, tools, choice, language)
+        return replace(request, grammar=reply_schema(tools, choice))
+
+    def reader(self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings) -> Reader:
+        """Reads calls or the answer; the answer's text is shown while it is being written."""
+        return AnswerReader(TextReader(tools, new_id, settings))
+
+
+PROTOCOL = Constrained()
