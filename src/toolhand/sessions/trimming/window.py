@@ -61,6 +61,7 @@ class Window:
         """How many tokens the model's server counts for one that is estimated."""
         self.most_tokens: int | None = None
         """The most that may be shown since the model refused more, in estimated tokens."""
+        self._lead = 0  # how many system messages the history begins with
         self._entries: list[Entry] = []
         self._size = Size()
         self._told: dict[str, str] = {}
@@ -95,6 +96,8 @@ class Window:
                 entry = entry_of(message, self.language, self.seen)
                 self._entries.append(entry)
                 self._size.add(entry)
+            elif self.seen == self._lead:
+                self._lead += 1
             self.seen += 1
 
     def begin(self, newest_first: Iterable[Message], count: int, bounds: Bounds, keep: float) -> None:
@@ -111,6 +114,7 @@ class Window:
         whole, size = 0, Size()
         for place, message in zip(range(count - 1, -1, -1), newest_first, strict=False):
             if message.role == "system":
+                self._lead += 1
                 continue
             entry = entry_of(message, self.language, place)
             tail.append(entry)
@@ -134,7 +138,9 @@ class Window:
         count = view.start
         for message in since_start:
             place, count = count, count + 1
-            if message.role != "system" and not view.gap_start <= place < view.gap_end:
+            if message.role == "system":
+                self._lead += place == self._lead
+            elif not view.gap_start <= place < view.gap_end:
                 entry = entry_of(message, self.language, place)
                 if place < view.short_until and any(map(is_long, message.results)):
                     entry = with_results(entry, by_rule(self.language), self.language)
@@ -154,7 +160,7 @@ class Window:
         gap = next((i for i in range(1, len(places)) if places[i] - places[i - 1] > 1), None)
         short = [entry.place for entry in self._entries if entry.is_short]
         return View(
-            start=0 if places[0] == 1 else places[0],  # a system message may be the first
+            start=0 if places[0] == self._lead else places[0],
             gap_start=0 if gap is None else places[gap - 1] + 1,
             gap_end=0 if gap is None else places[gap],
             short_until=short[-1] + 1 if short else 0,
