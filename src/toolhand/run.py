@@ -30,7 +30,7 @@ WORDS: Mapping[Language, Mapping[str, str]] = {
         "time": "The time for this run ({seconds:g} seconds) ran out before there was a whole answer.",
         "no_answer": "No answer was found before the run's limit ({limit}) was reached.",
         ErrorCode.CANCELLED: "The run was stopped before this call ended.",
-        ErrorCode.OUTCOME_UNKNOWN: "The run was stopped during this call: it may or may not have had its effect.",
+        ErrorCode.OUTCOME_UNKNOWN: "The run was stopped during this call: it may have had its effect, or not.",
     },
     "zh": {
         "instructions": "请用工具查找事实和进行计算，工具能告诉你的不要猜测。然后用一句话回答问题，并写出查到的数值。",

@@ -89,7 +89,7 @@ async def test_a_write_that_lost_contact_has_an_unknown_outcome():
         result = await Way()(made(function, effect="writes"), x=1)
         assert result.error.code is ErrorCode.OUTCOME_UNKNOWN
         assert not result.error.retryable
-        assert "may or may not" in result.error.sentence
+        assert "may have had its effect, or not" in result.error.sentence
     function, _ = fails_first(9, ConnectionRefusedError)
     result = await Way()(made(function, effect="writes"), x=1)
     assert (result.error.code, result.error.retryable) == (ErrorCode.NETWORK, True)

@@ -32,7 +32,7 @@ _NOT_ALLOWED = {
 _BROKEN = {
     "en": (
         "'{name}' could not be called: the program around it failed. The details are in the program's log.",
-        "It may or may not have had its effect: check before you call it again.",
+        "It may have had its effect, or not: check before you call it again.",
     ),
     "zh": (
         "无法调用“{name}”：包裹它的程序出错了，详情在程序的日志里。",

@@ -36,7 +36,7 @@ _WORDS = {
         "limited": "What '{name}' needs is asked too often{after}.",
         "upstream": "What '{name}' needs answered with a failure (HTTP {status}).",
         "refused": "What '{name}' needs did not accept the request (HTTP {status}).",
-        "unknown": "'{name}' lost contact before it had an answer: it may or may not have had its effect.",
+        "unknown": "'{name}' lost contact before it had an answer: it may have had its effect, or not.",
         "unknown_hint": "Check before you call it again.",
         "said": "{message} It said: {text}",
         "stopped": "'{name}' stopped before it had a result.",

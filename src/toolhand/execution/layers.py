@@ -16,7 +16,8 @@ from toolhand.policies.permission import AccessRule, Permission
 from toolhand.policies.rate_limit import RateLimit
 from toolhand.policies.redact import redact
 from toolhand.policies.retry import Retry
-from toolhand.policies.sharing import SharedState
+from toolhand.policies.sharing import SYSTEM_CLOCK, Clock, SharedState
+from toolhand.policies.sharing.memory import MemoryState
 from toolhand.policies.shrink import shrink
 from toolhand.policies.timeout import timeout
 
@@ -27,6 +28,7 @@ def default_policies(
     ask: Ask | None = None,
     rebind: Rebind | None = None,
     state: SharedState | None = None,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> tuple[Policy, ...]:
     """The default layers, outermost first.
 
@@ -35,7 +37,9 @@ def default_policies(
         ask: asks a person for an approval and waits; without it the run is suspended.
         rebind: binds a call anew whose arguments a person changed.
         state: where limits, circuits and errands are counted; in this process by default.
+        clock: where waits and windows get their time, such as `toolhand.testing.FakeClock` in tests.
     """
+    state = MemoryState(clock) if state is None else state
     approval = Approval(ask, rebind=rebind)
     return (
         Fallback(),
@@ -43,12 +47,12 @@ def default_policies(
         redact,
         Permission(access, approval=approval),
         approval,
-        Deduplicate(),
+        Deduplicate(clock),
         Idempotency(state),
         RateLimit(state),
         Concurrency(),
         CircuitBreaker(state),
-        Retry(),
+        Retry(clock=clock),
         timeout,
         conditions,
     )

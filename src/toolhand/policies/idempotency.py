@@ -26,7 +26,7 @@ _WORDS = {
     "en": {
         "done": "This was done before; it is the result of that time. It was not done again.",
         "running": "'{name}' is doing exactly this at the moment. It was not started a second time.",
-        "unknown": "'{name}' was asked for this before, and it may or may not have had its effect. It was not run again.",
+        "unknown": "'{name}' was asked for this before, and it may have had its effect, or not. It was not run again.",
         "unknown_hint": "Check whether it had before anything else; if you cannot, tell the user.",
         "nameless": "'{name}' did not run: its errand could not be named. The details are in the program's log.",
     },

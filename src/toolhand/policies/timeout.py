@@ -21,14 +21,16 @@ _SAID = {
     "en": {
         "late": "'{name}' did not finish within {seconds:g} seconds.",
         "unstarted": "'{name}' could not start within {seconds:g} seconds, because of other calls; nothing has been done.",
-        "perhaps": "It may or may not have had its effect: check before you call it again.",
-        "partly": "It was stopped and will do nothing more, but part of it may have been done: check before you call it again.",
+        "perhaps": "It may have had its effect, or not.",
+        "partly": "It was stopped and will do nothing more, but part of it may have been done.",
+        "check": "Check before you call it again.",
     },
     "zh": {
         "late": "“{name}”在 {seconds:g} 秒内没有完成。",
         "unstarted": "“{name}”前面还有别的调用，{seconds:g} 秒内没能开始，什么都没有做。",
-        "perhaps": "它可能已经生效，也可能没有：再次调用之前请先核实。",
-        "partly": "它已被终止，不会再做任何事，但可能已经做了一部分：再次调用之前请先核实。",
+        "perhaps": "它可能已经生效，也可能没有。",
+        "partly": "它已被终止，不会再做任何事，但可能已经做了一部分。",
+        "check": "再次调用之前请先核实。",
     },
 }
 
@@ -95,15 +97,15 @@ async def timeout(call: BoundCall, context: RunContext, proceed: Proceed) -> Too
 def _given_up(call: BoundCall, context: RunContext, clock: CallClock, seconds: float) -> ToolError:
     words, rules = _SAID[context.language], call.tool.rules
     is_safe = call.tool.repeatable or not clock.has_started
-    hint = "" if rules.effect == "reads" or not clock.has_started else "perhaps"
-    if hint and clock.is_ended_for_good:
-        hint = "partly"
+    message = words["late" if clock.has_started else "unstarted"].format(name=call.tool.name, seconds=seconds)
+    has_effect = rules.effect != "reads" and clock.has_started
+    if has_effect:
+        gap = " " if context.language == "en" else ""
+        message += gap + words["partly" if clock.is_ended_for_good else "perhaps"]
     return ToolError(
         code=ErrorCode.TIMEOUT if is_safe else ErrorCode.OUTCOME_UNKNOWN,
-        message=words["late" if clock.has_started else "unstarted"].format(
-            name=call.tool.name, seconds=seconds
-        ),
+        message=message,
         retryable=is_safe,
-        hint=words[hint] if hint else "",
+        hint=words["check"] if has_effect else "",
         details={"seconds": seconds},
     )
