@@ -49,9 +49,12 @@ class Showing:
         self.setup, self.session = setup, session
         self._tools: tuple[Toolset | None, int] = (None, 0)
         self._fixed = 0
-        if session.window is None:
-            session.window = Window()
-        self._window = session.window
+
+    @property
+    def _window(self) -> Window:
+        if self.session.window is None:
+            self.session.window = Window()
+        return self.session.window
 
     async def messages(self, tools: Toolset, context: RunContext) -> list[Message]:
         """The messages for the next request, trimmed first where they are too long.

@@ -7,6 +7,8 @@ What a *model* got wrong, or what went wrong while running an errand for it, is 
     ├── ToolDefinitionError     a function cannot be described as a tool
     ├── UnknownToolError        a toolset was asked for a tool that it does not hold
     ├── SettingsError           a setting, a model name or a file that cannot be used
+    │   └── SessionError        a session is somebody else's, is in use, is unknown, or was taken over
+    ├── StoreError              the place where sessions are kept failed: gone, full, read-only, too new
     ├── ToolFailure             raised by a tool on purpose: the only one whose text a model sees
     ├── FatalError              raised by a tool to end the whole run
     ├── MissingExtraError       an optional dependency is not installed
@@ -118,6 +120,17 @@ class UnknownToolError(ToolhandError, KeyError):
 
 class SettingsError(ToolhandError, ValueError):
     """A setting, a model's name or a file cannot be used; the message says which and what to do."""
+
+
+class SessionError(SettingsError):
+    """A session cannot be used as it was asked: it belongs to another user, another run has it, or there is none of that name."""
+
+
+class StoreError(ToolhandError):
+    """The place where sessions are kept cannot be read or written; the message says why and what to do.
+
+    What was stored before is not lost: the run can be resumed when the store is well again.
+    """
 
 
 class MissingExtraError(ToolhandError, ImportError):

@@ -1,21 +1,29 @@
-"""A session: one conversation of one user, and the lock that keeps its runs one after the other."""
+"""A session: one conversation of one user, and the lock that keeps its runs one after the other.
+
+This one lives in the process alone; one that is kept in a store (`stored.py`) does the same and writes down what is new.
+"""
 
 from __future__ import annotations
 
-import threading
 import uuid
-from collections.abc import Hashable, Iterator
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final
 
-from toolhand.core.messages import Message, ToolCall
+from toolhand.core.approvals import Decision, decision_from_json, decision_to_json
+from toolhand.core.errors import SessionError
+from toolhand.core.messages import Message, Text, ToolCall, ToolResult
 from toolhand.policies.sharing.turnstile import Turnstile
+from toolhand.sessions import codec
+from toolhand.sessions.entries import Kind, Ledger
+from toolhand.sessions.tail import Messages, Tail
 from toolhand.sessions.trimming.window import Window
 
-_INSIDE = "a tool asked the session of the run that called it: it would wait for itself; give it a session of its own"
+_INSIDE: Final = "a tool asked the session of the run that called it: it would wait for itself; give it a session of its own"
 
 
 class Session:
-    """One conversation: an append-only list of messages.
+    """One conversation: messages that are only ever added, and a ledger of the last reply's calls.
 
     Args:
         id: its name; a fresh one by default.
@@ -27,79 +35,232 @@ class Session:
         self.user = user
         self.turnstile = Turnstile(_INSIDE)
         self.suspended: dict[Hashable, Any] = {}
+        """What policies knew when the last run was suspended; it does not leave the process."""
         self.window: Window | None = None
         """What a model is shown of it; made when it is first shown."""
-        self._messages: list[Message] = []
+        self.ledger = Ledger()
+        self._tail = Tail()
         self._ids: set[str] = set()
+        self._calls = 0  # how many ids were ever given
 
     @property
-    def messages(self) -> tuple[Message, ...]:
-        """Everything that was said."""
-        return tuple(self._messages)
+    def messages(self) -> Messages:
+        """Everything that was said, as of now. What is not in memory is read when it is looked at."""
+        return Messages(self._tail)
+
+    def append(self, *messages: Message) -> None:
+        """Adds to the end; nothing is ever changed. In a store it is kept once `saved` has returned.
+
+        Raises:
+            SessionError: for a session of a store that is not `held`.
+        """
+        for message in messages:
+            if message.role == "assistant":
+                self.ledger.clear()
+                for call in message.calls:
+                    if call.id not in self._ids:
+                        self._ids.add(call.id)
+                        self._calls += 1
+            for result in message.results:
+                if self.ledger.of(result.call_id).result is not result:
+                    self.note_ended(result)
+            self._write("message", lambda: self._body(message))  # noqa: B023 - called at once
+            self._tail.messages.append(message)
+
+    def _body(self, message: Message) -> dict[str, Any]:
+        body = codec.message_json(message, names_results=True)
+        body["i"] = len(self._tail)
+        body["n"] = self._calls
+        return body
+
+    def note_started(self, call_id: str, tool: str, *, is_repeatable: bool) -> None:
+        """Writes down that a call is about to reach a tool. It may do so once `saved` has returned.
+
+        Args:
+            call_id: the call.
+            tool: the tool that runs now; a fallback has another name than the call.
+            is_repeatable: whether the tool may run again without harm.
+        """
+        state = self.ledger.of(call_id)
+        state.is_repeatable = is_repeatable and (state.is_repeatable or not state.started)
+        state.started = True
+        body = {"tool": tool, "repeatable": state.is_repeatable}
+        state.started_seq = self._write("started", lambda: body, call_id)
+
+    def note_ended(self, result: ToolResult) -> None:
+        """Writes down a call's result."""
+        self.ledger.of(result.call_id).result = result
+        self._write("ended", lambda: codec.result_json(result), result.call_id)
+
+    def note_decided(self, decisions: Mapping[str, Decision]) -> None:
+        """Writes down what a person decided about calls that wait, so that it counts in another process too.
+
+        Args:
+            decisions: by approval id.
+        """
+        if not decisions:
+            return
+        told = {name: decision_to_json(decision) for name, decision in decisions.items()}
+        self.ledger.decisions.update(told)
+        self._write("decided", lambda: told)
+
+    @property
+    def decisions(self) -> dict[str, Decision]:
+        """What was decided about calls of the last reply, by approval id."""
+        return {name: decision_from_json(told) for name, told in self.ledger.decisions.items()}
+
+    async def undo(self) -> str:
+        """Takes the last user message back, with all that came of it. In a store the lines stay and count no longer.
+
+        Returns:
+            the user's words.
+
+        Raises:
+            SessionError: when there is nothing to undo, or the session is not `held`.
+        """
+        while (place := self._last_user()) is None and await self.load_older():
+            pass
+        if place is None:
+            raise SessionError(f"the session '{self.id}' has no message of a user that could be undone")
+        length = self._tail.offset + place
+        words = self._tail.messages[place].text
+        self._undone(length)
+        self._tail = self._tail.cut(length)
+        self.ledger.clear()
+        self.suspended, self.window = {}, None
+        return words
+
+    def _undone(self, length: int) -> None:
+        """Writes down that only so many messages count."""
+
+    def _last_user(self) -> int | None:
+        messages = self._tail.messages
+        for place in range(len(messages) - 1, -1, -1):
+            if messages[place].role == "user" and any(isinstance(p, Text) for p in messages[place].parts):
+                return place
+        return None
+
+    def recent(self) -> list[Message]:
+        """The loaded end of the history, as a list of its own; `load_older` makes it longer."""
+        return self._tail.messages.copy()
+
+    async def load_older(self) -> bool:
+        """Loads a stretch of older messages in front of `recent`; whether there were any."""
+        return False
 
     @property
     def count(self) -> int:
         """How many messages there are."""
-        return len(self._messages)
+        return len(self._tail)
 
     @property
     def first(self) -> Message | None:
         """The message that it begins with."""
-        return self._messages[0] if self._messages else None
+        return self._tail.messages[0] if self._tail.messages and not self._tail.offset else None
 
     def since(self, place: int) -> list[Message]:
-        """The messages from a place on, counted from 0."""
-        return self._messages[place:]
+        """The messages from a place on, counted from 0, as far as they are loaded."""
+        return self._tail.messages[max(0, place - self._tail.offset) :]
 
     def newest_first(self) -> Iterator[Message]:
         """The messages from the end, read only as far as they are asked for."""
-        return reversed(self._messages)
-
-    def append(self, *messages: Message) -> None:
-        """Adds to the end; nothing is ever changed."""
-        self._messages.extend(messages)
-
-    def recent(self) -> list[Message]:
-        """What a model gets to see, as a list of its own."""
-        return self._messages.copy()
+        messages = self.messages
+        return (messages[place] for place in range(len(messages) - 1, -1, -1))
 
     @property
     def unanswered(self) -> tuple[ToolCall, ...]:
         """The calls of the last reply that have no result yet: they wait for a person, or were interrupted."""
         answered: set[str] = set()
-        for message in reversed(self._messages):
+        for message in reversed(self._tail.messages):
             if message.role == "assistant":
                 return tuple(call for call in message.calls if call.id not in answered)
             answered.update(result.call_id for result in message.results)
         return ()
 
     @property
+    def is_under_way(self) -> bool:
+        """Whether the last run has not come to an answer: it was interrupted, or waits for a person."""
+        if not self._tail.messages:
+            return False
+        return self._tail.messages[-1].role != "assistant" or bool(self.unanswered)
+
+    @property
     def last_words(self) -> str:
-        """What the user said last."""
-        return next((m.text for m in reversed(self._messages) if m.role == "user" and m.text), "")
+        """What the user said last, as far as it is loaded."""
+        place = self._last_user()
+        return "" if place is None else self._tail.messages[place].text
+
+    def run_calls(self) -> tuple[list[ToolCall], list[ToolResult]]:
+        """The calls since the user's last message that have results, and these, in order."""
+        place = self._last_user() or 0
+        calls: dict[str, ToolCall] = {}
+        results: list[ToolResult] = []
+        for message in self._tail.messages[place:]:
+            calls.update({call.id: call for call in message.calls})
+            results.extend(result for result in message.results if result.call_id in calls)
+        return [calls[result.call_id] for result in results], results
 
     def new_call_id(self) -> str:
-        """An id that no call of this session has."""
-        return self.claim(f"call_{len(self._ids) + 1}")
+        """An id that no call of this session has, as far as it is loaded; see `known_calls`."""
+        return self.claim("")
 
-    def claim(self, call_id: str) -> str:
-        """The id itself if no call of this session has it, else a new one: providers repeat ids and leave them out."""
-        unique, number = call_id, len(self._ids)
-        while not unique or unique in self._ids:
+    def claim(self, call_id: str, taken: Iterable[str] = ()) -> str:
+        """The id itself if no call of this session has it, else a new one: providers repeat ids and leave them out.
+
+        Args:
+            call_id: what the provider sent.
+            taken: further ids that are in use.
+        """
+        unique, number = call_id, self._calls
+        while not unique or unique in self._ids or unique in taken:
             number += 1
             unique = f"call_{number}"
         self._ids.add(unique)
+        self._calls += 1
         return unique
 
+    async def known_calls(self, ids: Iterable[str]) -> frozenset[str]:
+        """Which of these ids belong to calls that are not loaded."""
+        del ids  # all are loaded
+        return frozenset()
 
-class MemoryStore:
-    """Sessions kept in this process, by user and id, so that two users' equal ids never meet."""
+    @asynccontextmanager
+    async def held(self, user: str = "") -> AsyncIterator[None]:
+        """Has the session to itself: other runs wait in a row.
 
-    def __init__(self) -> None:
-        self._sessions: dict[tuple[str, str], Session] = {}
-        self._mutex = threading.Lock()
+        Args:
+            user: who asks.
 
-    def open(self, id: str, *, user: str = "") -> Session:  # noqa: A002 - the field's word
-        """The session of this user and id; a new one where there is none."""
-        with self._mutex:
-            return self._sessions.setdefault((user, id), Session(id, user=user))
+        Raises:
+            SessionError: when it belongs to another user, or does not become free in time.
+        """
+        self.check_owner(user)
+        async with self.turnstile:
+            yield
+
+    def check_owner(self, user: str) -> None:
+        """Refuses a user whose session it is not.
+
+        Raises:
+            SessionError: then.
+        """
+        if user and self.user and user != self.user:
+            raise SessionError(refusal(self.id, user))
+
+    async def saved(self) -> None:
+        """Waits until everything that was added is kept.
+
+        Raises:
+            StoreError: when it cannot be.
+        """
+
+    def _write(self, kind: Kind, body: Callable[[], Mapping[str, Any]], call_id: str = "") -> int:
+        """Writes an entry down; gives its number. Without a store there is nothing to do."""
+        del kind, body, call_id
+        return 0
+
+
+def refusal(session_id: str, user: str) -> str:
+    """What is said to a user who asks for a session that is not his; it does not say whose it is."""
+    who = f"the user '{user}'" if user else "a run without a user"
+    return f"the session '{session_id}' belongs to another user than {who}: give its own user, or use another session"

@@ -1,0 +1,96 @@
+"""Having a session to oneself: first in this process, in order of arrival, then among all processes that share its store."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final
+
+from toolhand.core.errors import SessionError, StoreError
+from toolhand.sessions.entries import Busy, Lease
+from toolhand.sessions.holder import described, new_holder
+from toolhand.sessions.store import SessionStore
+
+if TYPE_CHECKING:
+    from toolhand.sessions.stored import StoredSession
+
+_SHORTEST_LOOK, _LONGEST_LOOK = 0.005, 0.2
+_BEATS: Final = 3
+"""How often a lease is renewed in its length."""
+
+
+@asynccontextmanager
+async def leased(session: StoredSession, user: str) -> AsyncIterator[Lease]:
+    """The lease of a session, kept up while one is inside.
+
+    Raises:
+        SessionError: when it is another user's, or does not become free within the store's `wait_seconds`.
+        StoreError: when the store cannot be used.
+    """
+    store, loop = session.store, asyncio.get_running_loop()
+    until = loop.time() + store.wait_seconds
+    limit = asyncio.timeout_at(until)
+    try:
+        async with limit:
+            await session.turnstile.__aenter__()
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise SessionError(_busy(session.id, "another run of this process", store)) from None
+    try:
+        lease = await _claimed(session, user, until)
+        beat = asyncio.ensure_future(_beating(store, lease))
+        try:
+            yield lease
+        finally:
+            beat.cancel()
+            release = store.release(lease, title=session.title, messages=len(session.messages))
+            with contextlib.suppress(StoreError):  # then it runs out by itself
+                await asyncio.shield(asyncio.ensure_future(release))
+    finally:
+        await session.turnstile.__aexit__(None, None, None)
+
+
+async def _claimed(session: StoredSession, user: str, until: float) -> Lease:
+    store, holder = session.store, new_holder()
+    loop = asyncio.get_running_loop()
+    ticket, look = 0, _SHORTEST_LOOK
+    while True:
+        claim = asyncio.ensure_future(store.claim(session.id, owner=user, holder=holder, ticket=ticket))
+        try:
+            found = await asyncio.shield(claim)
+        except asyncio.CancelledError:
+            claim.add_done_callback(lambda done: _given_back(store, done))
+            raise
+        if isinstance(found, Lease):
+            return found
+        ticket, left = found.ticket, until - loop.time()
+        if left <= 0:
+            raise SessionError(_busy(session.id, described(found.holder), store))
+        await asyncio.sleep(min(left, look * random.uniform(0.7, 1.3)))  # noqa: S311 - not a secret
+        look = min(_LONGEST_LOOK, look * 1.5)
+
+
+def _given_back(store: SessionStore, claim: asyncio.Future[Lease | Busy]) -> None:
+    """A lease that came when nobody waited for it any more."""
+    if not claim.cancelled() and claim.exception() is None and isinstance(lease := claim.result(), Lease):
+        task = asyncio.ensure_future(store.release(lease))
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+
+async def _beating(store: SessionStore, lease: Lease) -> None:
+    while True:
+        await asyncio.sleep(store.lease_seconds / _BEATS)
+        with contextlib.suppress(StoreError):  # a store that is away for a while; entries wait for it too
+            if not await store.renew(lease):
+                return  # taken over: the next entry is refused and says so
+
+
+def _busy(session_id: str, holder: str, store: SessionStore) -> str:
+    return (
+        f"the session '{session_id}' was in use for {store.wait_seconds:g} seconds by {holder}: "
+        "try again when that run has ended, or use another session"
+    )

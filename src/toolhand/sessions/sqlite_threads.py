@@ -1,0 +1,291 @@
+"""The two threads behind an SQLite store, and what its errors mean for people."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import queue
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from toolhand.core.errors import StoreError
+from toolhand.sessions.migrations import Migration, Script, migrate
+
+_MOST_IN_A_GROUP: Final = 512
+_CLOSE: Final = None
+
+_Work: TypeAlias = "tuple[Callable[[], Script[Any]], concurrent.futures.Future[Any]]"
+_Queue: TypeAlias = "queue.SimpleQueue[_Work | None]"
+
+
+class Threads:
+    """One thread that writes in groups and one that reads, each with a connection of its own, started when they are needed.
+
+    Args:
+        path: the file.
+        dialect: for the schema.
+        migrations: the schema's steps.
+        patience_seconds: how long a write waits for other processes.
+    """
+
+    def __init__(
+        self, path: Path, dialect: Mapping[str, str], migrations: Sequence[Migration], patience_seconds: float
+    ) -> None:
+        self._file = File(path, dialect, migrations, patience_seconds)
+        self._mutex = threading.Lock()
+        self._pid = 0
+        self._queues: tuple[_Queue, _Queue] | None = None
+        self._running: list[threading.Thread] = []
+
+    def change(self, script: Callable[[], Script[Any]]) -> concurrent.futures.Future[Any]:
+        """Runs a transaction that writes; the future is done when it is kept."""
+        return self._put(0, script)
+
+    def look(self, script: Callable[[], Script[Any]]) -> concurrent.futures.Future[Any]:
+        """Runs a transaction that reads."""
+        return self._put(1, script)
+
+    def _put(self, which: int, script: Callable[[], Script[Any]]) -> concurrent.futures.Future[Any]:
+        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        future.set_running_or_notify_cancel()  # a write that is asked for is written, whoever stops waiting
+        with self._mutex:
+            if (
+                self._queues is None or self._pid != os.getpid()
+            ):  # a forked process has no threads of its parent
+                self._start()
+            assert self._queues is not None  # noqa: S101 - for the type checker
+            self._queues[which].put((script, future))
+        return future
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._queues = (queue.SimpleQueue(), queue.SimpleQueue())
+        self._running = [
+            threading.Thread(target=target, args=(self._file, waiting), name=f"toolhand-{name}", daemon=True)
+            for target, waiting, name in zip((_write, _read), self._queues, ("writer", "reader"), strict=True)
+        ]
+        for thread in self._running:
+            thread.start()
+        weakref.finalize(self, _end, self._queues, self._pid)
+
+    def close(self) -> None:
+        """Ends the threads once they have done what was asked of them, and closes the file."""
+        with self._mutex:
+            queues, running, self._queues = self._queues, self._running, None
+        if queues is not None and self._pid == os.getpid():
+            _end(queues, self._pid)
+            for thread in running:
+                thread.join(10)
+
+
+def _end(queues: tuple[_Queue, _Queue], pid: int) -> None:
+    if pid == os.getpid():
+        for waiting in queues:
+            waiting.put(_CLOSE)
+
+
+class File:
+    """How the file is opened, and what its errors mean.
+
+    Args:
+        path: the file.
+        dialect: for the schema.
+        migrations: the schema's steps.
+        patience_seconds: how long a write waits for other processes.
+    """
+
+    def __init__(
+        self, path: Path, dialect: Mapping[str, str], migrations: Sequence[Migration], patience_seconds: float
+    ) -> None:
+        self.path, self._dialect, self._migrations = path, dialect, migrations
+        self.patience_seconds = patience_seconds
+
+    def opened(self) -> sqlite3.Connection:
+        """A connection to the file with the newest schema in it.
+
+        Raises:
+            StoreError: when it cannot be opened, or is of a newer program.
+        """
+        try:
+            if not self.path.exists():
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600))
+        except OSError as error:
+            raise StoreError(self._refused(error.strerror or "")) from error
+        try:
+            connection = sqlite3.connect(
+                self.path, timeout=self.patience_seconds, isolation_level=None, check_same_thread=False
+            )
+            try:
+                self._prepare(connection)
+            except BaseException:
+                connection.close()
+                raise
+        except sqlite3.Error as error:
+            raise self.meant(error) from error
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        for _ in range(200):  # the change to WAL does not wait by itself while another process opens the file
+            try:
+                connection.execute("PRAGMA journal_mode=WAL")
+                break
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+                time.sleep(0.01)
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA journal_size_limit=67108864")
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            run_script(connection, migrate(self._dialect, self.path.name, self._migrations))
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def meant(self, error: Exception) -> Exception:
+        """An error in words that say what to do; others as they are."""
+        if not isinstance(error, sqlite3.Error):
+            return error
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        why = {
+            sqlite3.SQLITE_BUSY: f"another program has kept it locked for {self.patience_seconds:g} seconds: "
+            "wait until it has ended, or name another store",
+            sqlite3.SQLITE_LOCKED: "it is locked: try again",
+            sqlite3.SQLITE_FULL: "the disk is full: make room, then resume the session",
+            sqlite3.SQLITE_IOERR: "the disk gave an error: see that it has room and is well, then resume the session",
+            sqlite3.SQLITE_NOTADB: "it is no SQLite file: name another one",
+            sqlite3.SQLITE_CORRUPT: "it is damaged: restore it from a copy, or name another one",
+            sqlite3.SQLITE_READONLY: "it may only be read: give the right to write, or name another store",
+        }.get(code)
+        if code == sqlite3.SQLITE_CANTOPEN:
+            return StoreError(self._refused("it cannot be opened"))
+        return StoreError(f"the store {self.path} cannot be used: {why or error}")
+
+    def _refused(self, why: str) -> str:
+        if not self.path.parent.is_dir():
+            return (
+                f"the store {self.path} cannot be made, as its folder does not exist: make it first "
+                "(sqlite:///a is a path from here, sqlite:////a one from the root)"
+            )
+        return (
+            f"the store {self.path} cannot be opened ({why}): give the right to write it and its folder, "
+            'name another one with TOOLHAND_STORE, or use store="memory"'
+        )
+
+
+def run_script(connection: sqlite3.Connection, script: Script[Any]) -> Any:
+    """Runs a transaction's statements, one after the other."""
+    rows: list[Any] = []
+    try:
+        statement, values = next(script)
+        while True:
+            rows = connection.execute(statement, values).fetchall()
+            statement, values = script.send(rows)
+    except StopIteration as end:
+        return end.value
+    finally:
+        script.close()
+
+
+def _read(file: File, waiting: _Queue) -> None:
+    connection: sqlite3.Connection | None = None
+    while (work := waiting.get()) is not None:
+        script, future = work
+        try:
+            connection = connection or file.opened()
+            connection.execute("BEGIN")
+            try:
+                found = run_script(connection, script())
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+        except BaseException as error:  # noqa: BLE001 - told to whoever asked
+            future.set_exception(_told(file, error))
+        else:
+            future.set_result(found)
+        del script, future, work
+    if connection is not None:
+        connection.close()
+
+
+def _write(file: File, waiting: _Queue) -> None:
+    connection: sqlite3.Connection | None = None
+    is_open = True
+    while is_open:
+        group, is_open = _group(waiting)
+        if not group:
+            continue
+        try:
+            connection = connection or file.opened()
+        except BaseException as error:  # noqa: BLE001 - told to whoever asked
+            for _, future in group:
+                future.set_exception(_told(file, error))
+            continue
+        if not _written(connection, file, group):
+            for work in group:  # one of them may be at fault, such as by its size
+                _written(connection, file, [work], is_last=True)
+        del group
+    if connection is not None:
+        connection.close()
+
+
+def _group(waiting: _Queue) -> tuple[list[_Work], bool]:
+    """What waits to be written, at least one; whether more may come."""
+    group: list[_Work] = []
+    work = waiting.get()
+    while work is not None:
+        group.append(work)
+        if len(group) >= _MOST_IN_A_GROUP:
+            return group, True
+        try:
+            work = waiting.get_nowait()
+        except queue.Empty:
+            return group, True
+    return group, False
+
+
+def _written(
+    connection: sqlite3.Connection, file: File, group: list[_Work], *, is_last: bool = False
+) -> bool:
+    """Writes a group in one transaction. False when it could not be, and each has to be tried by itself."""
+    ends: list[tuple[concurrent.futures.Future[Any], Any, BaseException | None]] = []
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        for script, future in group:
+            connection.execute("SAVEPOINT one")
+            try:
+                ends.append((future, run_script(connection, script()), None))
+            except BaseException as error:
+                if not connection.in_transaction:  # the file itself failed: all of it is gone
+                    raise
+                connection.execute("ROLLBACK TO one")
+                ends.append((future, None, error))
+            connection.execute("RELEASE one")
+        connection.execute("COMMIT")
+    except BaseException as error:  # noqa: BLE001 - told to whoever asked
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        if not is_last and len(group) > 1 and not _is_busy(error):
+            return False
+        ends = [(future, None, error) for _, future in group]
+    for future, value, raised in ends:
+        if raised is None:
+            future.set_result(value)
+        else:
+            future.set_exception(_told(file, raised))
+    return True
+
+
+def _is_busy(error: BaseException) -> bool:
+    return isinstance(error, sqlite3.Error) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+
+
+def _told(file: File, error: BaseException) -> BaseException:
+    return file.meant(error) if isinstance(error, Exception) else error
