@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 
+import pytest
 from hypothesis import settings
 
 # The same examples in every run, so that a change is judged by what it changed; TOOLHAND_FUZZ=1 looks for new ones.
 settings.register_profile("same", derandomize=True)
 settings.register_profile("new", derandomize=False)
 settings.load_profile("new" if os.environ.get("TOOLHAND_FUZZ") else "same")
+
+
+@pytest.fixture(scope="session")
+def _stores(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stores")
+    return (str(folder / f"{number}.db") for number in itertools.count())
+
+
+@pytest.fixture(autouse=True)
+def _a_store_of_its_own(_stores, monkeypatch):
+    """No test writes where the user's sessions are kept, or sees another test's."""
+    monkeypatch.setenv("TOOLHAND_STORE", next(_stores))

@@ -12,7 +12,7 @@ import pytest
 from pydantic import AfterValidator
 
 from toolhand import Agent, Limits, RunContext, Session, ToolFailure, Toolset, tool
-from toolhand.core.errors import ModelError, SettingsError, UnknownToolError
+from toolhand.core.errors import ModelError, SessionError, SettingsError, UnknownToolError
 from toolhand.core.events import (
     CallFailed,
     CallFinished,
@@ -298,7 +298,11 @@ async def test_sessions_remember_and_users_never_meet():
     model = ScriptedModel(lambda request: str(sum(message.role == "user" for message in request.messages)))
     agent = Agent(model)
     assert [(await agent.run("?", session="s", user="甲")).output for _ in range(2)] == ["1", "2"]
-    assert (await agent.run("?", session="s", user="乙")).output == "1"
+    with pytest.raises(SessionError, match="another user"):
+        await agent.run("?", session="s", user="乙")
+    with pytest.raises(SessionError, match="another user"):
+        await agent.run("?", session="s")
+    assert (await agent.run("?", session="乙/s", user="乙")).output == "1"
     assert (await agent.run("?")).output == "1"
 
 
@@ -432,8 +436,8 @@ async def test_one_agent_serves_many_users_with_injected_facts():
         )
 
     agent = Agent(ScriptedModel(script), tools=[whoami])
-    runs = await asyncio.gather(*(agent.run("?", user=f"u{n}", session=f"s{n % 5}") for n in range(50)))
-    assert [run.output for run in runs] == [f"u{n}/s{n % 5}" for n in range(50)]
+    runs = await asyncio.gather(*(agent.run("?", user=f"u{n}", session=f"u{n}/s{n % 5}") for n in range(50)))
+    assert [run.output for run in runs] == [f"u{n}/u{n}/s{n % 5}" for n in range(50)]
 
 
 def test_unknown_settings_are_named():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from typing import Any, TypedDict, Unpack, cast
 
@@ -22,7 +23,9 @@ from toolhand.options import check_values, refuse_misspelt, refuse_unknown
 from toolhand.policies import Policy
 from toolhand.protocols import ModelProtocol
 from toolhand.run import Limits, Run
-from toolhand.sessions.session import MemoryStore, Session
+from toolhand.sessions.cache import SessionCache
+from toolhand.sessions.session import Session
+from toolhand.sessions.store import SessionStore, open_store
 from toolhand.sessions.trimming import History
 from toolhand.setup import Asked, Setup
 from toolhand.toolset import Toolset
@@ -32,7 +35,7 @@ class ResumeOptions(TypedDict, total=False):
     """What any run may be given.
 
     Args:
-        user: who asks; sessions of different users never meet.
+        user: who asks. A session belongs to the user who began it, and is refused to all others.
         permissions: what the user holds, such as "orders:write".
         roles: what the user is, for access rules.
         limits: instead of the agent's.
@@ -75,6 +78,9 @@ class Agent:
         policies: the layers around each call instead of `default_policies()`.
         sinks: who hears of every event beside the log: metrics, audit, traces.
         history: how much of a conversation the model is shown; by default what there is room for.
+        store: where sessions with a name are kept: "memory", a file's path or "sqlite:///path", "postgresql://…", or a
+            `SessionStore`. By default what `TOOLHAND_STORE` says, or else a file in the user's data folder. A run without a
+            session is not kept.
         options: further options for the model's adapter, such as `base_url` and `api_key`.
 
     Raises:
@@ -96,6 +102,7 @@ class Agent:
         policies: Sequence[Policy] | None = None,
         sinks: Sequence[Sink] = (),
         history: History | None = None,
+        store: str | os.PathLike[str] | SessionStore | None = None,
         **options: Any,
     ) -> None:
         refuse_misspelt("Agent", options, Agent.__init__.__annotations__)
@@ -128,11 +135,31 @@ class Agent:
             sinks=tuple(sinks),
             history=history or History(),
         )
-        self._store = MemoryStore()
+        self._cache = None if store is None else SessionCache(open_store(store))
 
-    def session(self, id: str, *, user: str = "") -> Session:  # noqa: A002 - the field's word
-        """The session that runs with this name use."""
-        return self._store.open(id, user=user)
+    @property
+    def store(self) -> SessionStore:
+        """Where named sessions are kept."""
+        return self._sessions.store
+
+    @property
+    def _sessions(self) -> SessionCache:
+        if self._cache is None:  # the default one is opened when it is first needed
+            self._cache = SessionCache(open_store())
+        return self._cache
+
+    def session(self, id: str, *, user: str | None = None) -> Session:  # noqa: A002 - the field's word
+        """The session that runs with this name use, with its history as it is now.
+
+        Args:
+            id: its name.
+            user: who asks; None for a program that may see everybody's.
+
+        Raises:
+            SessionError: when it is another user's.
+            StoreError: when the store cannot be used.
+        """
+        return self._sessions.look(id, user)
 
     async def run(self, text: str, **options: Unpack[RunOptions]) -> Run:
         """Answers one message.
@@ -143,6 +170,8 @@ class Agent:
 
         Raises:
             ModelError: when the model's server fails.
+            SessionError: when the session is another user's, or in use for too long.
+            StoreError: when the session cannot be kept.
         """
         return await Conversation(self.setup, self._asked(text, options)).drive()
 
@@ -156,7 +185,10 @@ class Agent:
         decisions: Mapping[str, Decision] | None = None,
         **options: Unpack[ResumeOptions],
     ) -> Run:
-        """Goes on with a session whose run stopped with "approval", once a person has decided.
+        """Goes on with a session whose last run did not come to its end: a person had to decide, or its process died.
+
+        Results that are there are used, calls that never started run, and so do those that may run twice without harm. A
+        call that may have had its effect is not run again: the model is told, or a person asked where the tool needs approval.
 
         Args:
             session: its name or the `Session` itself.
@@ -165,7 +197,9 @@ class Agent:
             options: see `ResumeOptions`; give the same user.
 
         Raises:
-            SettingsError: when no call of the session waits.
+            SessionError: when there is no such session, or it is another user's.
+            SettingsError: when its last run has come to its end.
+            StoreError: when the store cannot be used.
             ModelError: when the model's server fails.
         """
         asked = self._asked(None, cast("RunOptions", {**options, "session": session}), decisions)
@@ -226,13 +260,17 @@ class Agent:
         refuse_unknown("a run", options, RunOptions.__optional_keys__)
         check_values("a run", **({} if text is None else {"text": text}), **options)
         session, user, choice = options.get("session"), options.get("user", ""), options.get("tool_choice")
-        if isinstance(session, Session) and user and session.user and session.user != user:
-            raise SettingsError(f"the session '{session.id}' belongs to another user than '{user}'")
+        if isinstance(session, str):
+            session = self._sessions.get(session, user)
+        elif session is None:
+            session = Session(user=user)
+        elif user:
+            session.check_owner(user)
+        else:
+            user = session.user
         return Asked(
             text=text,
-            session=self.session(session, user=user)
-            if isinstance(session, str)
-            else session or Session(user=user),
+            session=session,
             choice=self.tool_choice if choice is None else _choice(choice, self.tools),
             limits=options.get("limits") or self.limits,
             user=user,

@@ -114,7 +114,7 @@ class Asking:
             reply = _first_steps(reply, context)
         if output.calls:
             reply = self._claimed(reply, {call.id for call in output.calls})
-        return reply, output
+        return await self._unique(reply), output
 
     async def _streamed(self, request: ModelRequest, reader: Reader, context: RunContext) -> ModelOutput:
         output: ModelOutput | None = None
@@ -139,6 +139,12 @@ class Asking:
         return replace(
             reply, calls=claimed(reply.calls), broken=claimed(reply.broken) if reply.broken else ()
         )
+
+    async def _unique(self, reply: Reply) -> Reply:
+        """The reply with new ids for those that a call of long ago has, which is not in memory."""
+        while taken := await self.session.known_calls([call.id for call in (*reply.calls, *reply.broken)]):
+            reply = self._claimed(reply, set(taken))
+        return reply
 
 
 def _first_steps(reply: Reply, context: RunContext) -> Reply:

@@ -7,17 +7,27 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from toolhand.arguments.feedback import feedback
 from toolhand.asking import Answer, Asking
-from toolhand.core.approvals import PendingCall, decide, pending_of
+from toolhand.auditing import audit_sinks
+from toolhand.core.approvals import PendingCall, pending_of
 from toolhand.core.context import RunContext
-from toolhand.core.errors import ErrorCode, ModelError, SettingsError, ToolError
-from toolhand.core.events import Event, LimitReached, RunFailed, RunFinished, RunStarted, TextDelta
+from toolhand.core.errors import ErrorCode, ModelError, SessionError, SettingsError, ToolError
+from toolhand.core.events import (
+    ApprovalNeeded,
+    CallFinished,
+    Event,
+    LimitReached,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    TextDelta,
+)
 from toolhand.core.language import language_of
-from toolhand.core.messages import Message, Note, Reply, Text, ToolCall, ToolResult, user
+from toolhand.core.messages import BoundCall, Message, Note, Reply, Text, ToolCall, ToolResult, user
 from toolhand.core.tools import ToolChoice
 from toolhand.observability import listening
 from toolhand.observability.defaults import default_sinks
@@ -26,6 +36,7 @@ from toolhand.policies.sharing.loops import LoopDetector
 from toolhand.policies.shrinking.read_result import read_result_tool
 from toolhand.policies.shrinking.store import has_results
 from toolhand.run import WORDS, Progress, Run, Stopped
+from toolhand.settling import Settling
 from toolhand.setup import Asked, Setup
 from toolhand.showing import Showing
 
@@ -63,21 +74,20 @@ class Conversation:
         self.progress = Progress()
         self.loops = LoopDetector(EQUAL_ROUNDS)
         self.pending: tuple[PendingCall, ...] = ()
+        self._running: set[str] = set()
         self.showing = Showing(setup, self.session)
         self.asking = Asking(setup, self.session, streams=asked.streams)
-        said = asked.text if asked.text is not None else self.session.last_words
         self._base = RunContext(
             user=asked.user or self.session.user,
             session_id=self.session.id,
-            language=setup.language or language_of(said),
+            language=setup.language or language_of(asked.text or ""),
             facts=asked.facts,
             permissions=asked.permissions,
             roles=asked.roles,
-            # What policies knew when the run was suspended that is resumed now.
-            memory=self.session.suspended if asked.text is None else {},
+            before_tool=self._before_tool,
         )
         listener = () if asked.on_event is None else (_Listener(asked.on_event),)
-        self._sinks = (*listener, *default_sinks(), *setup.sinks)
+        self._sinks = (*listener, *default_sinks(), *setup.sinks, *audit_sinks(self.session))
         self.context = self._heard(self._base)
         self.words = WORDS[self.context.language]
 
@@ -97,11 +107,11 @@ class Conversation:
         return run
 
     async def _driven(self) -> Run:
-        async with self.session.turnstile:
-            if (seconds := self.asked.limits.seconds) is not None:  # a run's time begins when it is its turn
-                self._base = replace(self._base, deadline=time.monotonic() + seconds)
-                self.context = self._heard(self._base)
-            start = len(self.session.messages)
+        if self.asked.text is None and not await self.session.exists():
+            raise SessionError(f"there is no session '{self.session.id}': there is nothing to resume")
+        async with self.session.held(self.asked.user):
+            self._begin()
+            start = self.session.count
             await self._open()
             output: str | None = "" if self.pending else None
             stopped: Stopped | None = None
@@ -116,6 +126,25 @@ class Conversation:
                     output = self._out_of_time()
             return self._run(output, "approval" if self.pending else stopped or "answered", start)
 
+    def _begin(self) -> None:
+        """Sets what is known only now that the session is this run's: its clock, and what the run that it goes on with knew."""
+        if (seconds := self.asked.limits.seconds) is not None:
+            self._base = replace(self._base, deadline=time.monotonic() + seconds)
+        if self.asked.text is None:
+            language = self.setup.language or language_of(self.session.last_words)
+            self._base = replace(self._base, language=language, memory=self.session.suspended)
+            if not self.session.suspended:
+                self.tools.dispatch.recall(*self.session.run_calls(), self._base)
+        self.context = self._heard(self._base)
+        self.words = WORDS[self.context.language]
+
+    async def _before_tool(self, call: BoundCall) -> None:
+        """Writes into the ledger that a call is about to reach its tool; it may only do so once that is kept."""
+        if call.call.id in self._running:  # and not one that a tool makes itself
+            repeatable = call.tool.repeatable
+            self.session.note_started(call.call.id, call.tool.name, is_repeatable=repeatable)
+            await self.session.saved()
+
     def _out_of_time(self) -> str:
         """What is said when the time ended in the midst of a reply: what had come of it, and that it is not all."""
         said = self.words["time"].format(seconds=self.asked.limits.seconds)
@@ -127,20 +156,25 @@ class Conversation:
         return shown + rest
 
     async def _open(self) -> None:
-        """Adds the user's message, or runs the calls that waited; either way no call stays without a result."""
-        waiting = self.session.unanswered
+        """Adds the user's message, or goes on with an interrupted run; either way no call stays without a result."""
+        session, waiting = self.session, self.session.unanswered
+        settling = Settling(session, self.tools, self.context)
         if self.asked.text is None:
-            if not waiting:
+            if not session.is_under_way:
                 raise SettingsError(
-                    f"no call of session '{self.session.id}' waits for a decision: there is nothing to resume"
+                    f"the last run of session '{session.id}' has come to its end: there is nothing to resume"
                 )
-            decide(self.context, self.asked.decisions)
-            await self._run_calls(waiting, self._choice())
+            if waiting:
+                known = settling.resumed(waiting, self.asked.decisions)
+                await self._run_calls(waiting, self._choice(), known)
             return
         if waiting:
-            gone = tuple(self._unfinished(call, has_started=False) for call in waiting)
-            self.session.append(Message(role="tool", parts=gone))
-        self.session.append(user(self.asked.text))
+            await self._run_calls(waiting, ToolChoice(), settling.let_go(waiting))
+            self.pending, self.progress = (), Progress()
+            if left := session.unanswered:  # they would wait for a person
+                session.append(Message(role="tool", parts=tuple(map(settling.not_run, left))))
+        session.append(user(self.asked.text))
+        await session.saved()
 
     def _limit_reached(self) -> Stopped | None:
         reached = self.progress.limit_reached(self.asked.limits, self.context.seconds_left)
@@ -182,25 +216,53 @@ class Conversation:
             return self.words["call"]
         return None if (reply.text or "").strip() else self.words["empty"]
 
-    async def _run_calls(self, calls: Sequence[ToolCall], choice: ToolChoice) -> None:
-        """Runs the calls that end the history; each gets exactly one result, but for those that wait for a person."""
-        finished: dict[str, ToolResult] = {}
+    async def _run_calls(
+        self, calls: Sequence[ToolCall], choice: ToolChoice, known: Mapping[str, ToolResult] | None = None
+    ) -> None:
+        """Runs the calls that end the history; each gets exactly one result, but for those that wait for a person.
+
+        Args:
+            calls: the calls.
+            choice: which tools may be called.
+            known: results of calls that do not run, by call id.
+        """
+        finished = dict(known or {})
+        for call in calls:  # whoever listens has not heard how these ended
+            if call.id in finished and self.session.ledger.of(call.id).result is None:
+                tool = self.tools.lookup(call.name)
+                self.context.emit(CallFinished(call=call, result=finished[call.id], seconds=0.0, tool=tool))
         calls = self._within_limit(calls)
+        running = [call for call in calls if call.id not in finished]
+        self._running = {call.id for call in running}
+
+        def ended(result: ToolResult) -> None:
+            finished[result.call_id] = result
+            if pending_of(result) is None:
+                self.session.note_ended(result)
+
         try:
-            await self.tools.dispatch.each(calls, self.context, choice, finished=finished)
+            await self.session.saved()  # the reply is kept before any of its calls runs
+            await self.tools.dispatch.each(running, self.context, choice, on_result=ended)
         finally:
-            results = [finished.get(call.id) or self._unfinished(call) for call in calls]
-            waiting = [(pending_of(result), result) for result in results]
-            self.pending = tuple(pending for pending, _ in waiting if pending is not None)
-            answered = [result for pending, result in waiting if pending is None]
-            self.session.suspended = self.context.memory if self.pending else {}
-            if answered:
-                self.session.append(Message(role="tool", parts=tuple(answered)))
-            self.progress.note(calls, results)
+            settling = Settling(self.session, self.tools, self.context)
+            results = [finished.get(call.id) or settling.unfinished(call) for call in calls]
+            self._answer_calls(calls, results)
+        await self.session.saved()
         if self.progress.turns > 1 and not any(self._polls(call) for call in calls):
             self.progress.is_looping = self.loops.turn(
                 [(call.name, call.arguments) for call in calls], results
             )
+
+    def _answer_calls(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
+        waiting = [(pending_of(result), result) for result in results]
+        self.pending = tuple(pending for pending, _ in waiting if pending is not None)
+        for pending in self.pending:
+            self.context.emit(ApprovalNeeded(pending=pending))
+        answered = [result for pending, result in waiting if pending is None]
+        self.session.suspended = self.context.memory if self.pending else {}
+        if answered:
+            self.session.append(Message(role="tool", parts=tuple(answered)))
+        self.progress.note(calls, results)
 
     def _within_limit(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
         """The calls, those beyond the run's limit with a problem instead of a run."""
@@ -214,13 +276,6 @@ class Conversation:
     def _polls(self, call: ToolCall) -> bool:
         tool = self.tools.get(call.name)
         return tool is not None and tool.rules.poll
-
-    def _unfinished(self, call: ToolCall, *, has_started: bool = True) -> ToolResult:
-        tool = self.tools.lookup(call.name)
-        is_safe = not has_started or tool is None or tool.repeatable
-        code = ErrorCode.CANCELLED if is_safe else ErrorCode.OUTCOME_UNKNOWN
-        error = ToolError(code=code, message=self.words[code], retryable=is_safe)
-        return ToolResult(call_id=call.id, name=call.name, outcome=error)
 
     async def _ask(self, choice: ToolChoice, grace: float | None = None) -> Reply:
         """Asks the model once; its reply is in the history afterwards.

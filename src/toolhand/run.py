@@ -29,6 +29,10 @@ WORDS: Mapping[Language, Mapping[str, str]] = {
         "Go on from the results that you have now, with plain values.",
         "time": "The time for this run ({seconds:g} seconds) ran out before there was a whole answer.",
         "no_answer": "No answer was found before the run's limit ({limit}) was reached.",
+        "not_run": "This call did not run: the run was stopped before it. Ask for it again if it is still wanted.",
+        "perhaps": "The program was stopped during this call of '{name}': it may or may not have had its effect. "
+        "It was not run again. Check first whether it had, with a tool that reads; if you cannot, tell the user.",
+        "declined": "A person was asked and did not let it run again. {reason}",
         ErrorCode.CANCELLED: "The run was stopped before this call ended.",
         ErrorCode.OUTCOME_UNKNOWN: "The run was stopped during this call: it may have had its effect, or not.",
     },
@@ -42,6 +46,10 @@ WORDS: Mapping[Language, Mapping[str, str]] = {
         "steps": "只执行了你的前 {count} 个步骤：同一次回复中，一个步骤不能使用另一个步骤的结果。请根据现有结果继续。",
         "time": "本次运行的时间（{seconds:g} 秒）已用完，没有得到完整的回答。",
         "no_answer": "在达到本次运行的上限（{limit}）之前没有得到答案。",
+        "not_run": "这次调用没有执行：运行在它之前就被停止了。如果仍然需要，请再次请求。",
+        "perhaps": "程序在调用“{name}”的过程中被停止：它可能已经生效，也可能没有，没有再次运行。"
+        "请先用读取类的工具核实；无法核实时，请告诉用户。",
+        "declined": "已询问过人，没有同意再次运行。{reason}",
         ErrorCode.CANCELLED: "运行在这次调用结束之前被停止了。",
         ErrorCode.OUTCOME_UNKNOWN: "运行在这次调用进行中被停止：它可能已经生效，也可能没有。",
     },
@@ -108,7 +116,7 @@ class Run:
         output: the answer.
         stopped: why it ended: "answered", the limit that was hit, "loop" (the same calls again and again), or "approval"
             (calls wait for a person).
-        messages: the session's whole history, this run's messages last.
+        messages: the session's whole history, this run's messages last; what is not in memory is read when it is looked at.
         new_messages: only this run's messages.
         calls: every call that was asked for, in order; a broken one has a `problem`.
         results: their results, in the same order.
@@ -120,7 +128,7 @@ class Run:
 
     output: Any
     stopped: Stopped
-    messages: tuple[Message, ...]
+    messages: Sequence[Message]
     new_messages: tuple[Message, ...]
     usage: Usage
     session_id: str

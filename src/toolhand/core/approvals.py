@@ -61,6 +61,7 @@ class PendingCall:
         session_id: the conversation.
         trace_id: the run that was suspended.
         effect: what the tool does: "reads", "writes", "destroys".
+        may_have_run: whether it was agreed to before and its process died while it ran: it may have had its effect already.
     """
 
     approval_id: str
@@ -71,6 +72,7 @@ class PendingCall:
     session_id: str = ""
     trace_id: str = ""
     effect: str = "reads"
+    may_have_run: bool = False
 
     @classmethod
     def of(cls, call: BoundCall, context: RunContext) -> PendingCall:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from toolhand.core.events import Event
 from toolhand.core.language import Language
+from toolhand.core.messages import BoundCall
 
 
 def _nobody_listens(event: Event) -> None:
@@ -32,6 +33,7 @@ class RunContext:
         permissions: what the user holds.
         roles: what the user is, such as "clerk"; access rules name them.
         memory: what policies remember for the length of the run, each under a key of its own.
+        before_tool: awaited right before a call reaches its tool, as when a ledger writes down that it does; None for nobody.
     """
 
     user: str = ""
@@ -45,6 +47,7 @@ class RunContext:
     permissions: frozenset[str] = frozenset()
     roles: frozenset[str] = frozenset()
     memory: dict[Hashable, Any] = field(default_factory=dict)
+    before_tool: Callable[[BoundCall], Awaitable[None]] | None = None
 
     def fact(self, key: str) -> Any:
         """The value for an injected parameter.

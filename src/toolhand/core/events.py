@@ -141,6 +141,17 @@ class CallStarted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalNeeded:
+    """A call waits for a person; the run will stop with "approval".
+
+    Args:
+        pending: the `PendingCall`.
+    """
+
+    pending: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallFinished:
     """A call has ended, one way or the other.
 
@@ -317,6 +328,7 @@ Event: TypeAlias = (
     | ModelReplied
     | ReadingMended
     | CallStarted
+    | ApprovalNeeded
     | CallFinished
     | CallCancelled
     | CallFailed

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Final
 
 from toolhand.arguments.bind import bind
 from toolhand.arguments.settings import BindSettings
 from toolhand.core.context import RunContext
-from toolhand.core.errors import ErrorCode, FatalError, ToolError
+from toolhand.core.errors import ErrorCode, FatalError, SessionError, StoreError, ToolError
 from toolhand.core.events import CallCancelled, CallFailed, CallFinished, CallStarted
 from toolhand.core.language import Language
 from toolhand.core.messages import BoundCall, ToolCall, ToolResult
@@ -20,9 +21,13 @@ from toolhand.core.tools import Tool, ToolChoice
 from toolhand.execution.invoke import invoke
 from toolhand.execution.layers import default_policies
 from toolhand.execution.workers.definition import check_isolation
-from toolhand.policies import Offering, Policy, chain, offering
+from toolhand.policies import Offering, Policy, Recalling, chain, offering
+from toolhand.policies.conditions import conditions, note_success
 from toolhand.policies.redact import refusal
 from toolhand.tools.collection import ToolCollection
+
+_ENDING: Final = (FatalError, StoreError, SessionError)
+"""What ends a run: a tool says so, or it cannot be written down that a call is about to run."""
 
 _NOT_ALLOWED = {
     "en": "'{name}' may not be called now{which}.",
@@ -98,7 +103,7 @@ class Dispatcher:
         try:
             result = await self._way(bound, context)
         except Exception as error:
-            if isinstance(error, FatalError):
+            if isinstance(error, _ENDING):
                 context.emit(
                     CallCancelled(call=bound.call, seconds=time.monotonic() - started, tool=bound.tool)
                 )
@@ -119,7 +124,7 @@ class Dispatcher:
         context: RunContext,
         choice: ToolChoice | None = None,
         *,
-        finished: dict[str, ToolResult] | None = None,
+        on_result: Callable[[ToolResult], None] | None = None,
     ) -> tuple[ToolResult, ...]:
         """The results of several calls, in their order; the calls run side by side and none sinks another.
 
@@ -127,17 +132,19 @@ class Dispatcher:
             calls: calls with different ids.
             context: the run's facts.
             choice: which tools may be called.
-            finished: takes each result by call id as soon as it is there, so that a caller who is cancelled knows them.
+            on_result: takes each result as soon as it is there, so that a caller who is cancelled knows them.
 
         Raises:
             FatalError: when a tool or a policy ends the run; none of the calls still runs then.
         """
-        found = {} if finished is None else finished
+        found: dict[str, ToolResult] = {}
         gate = asyncio.Semaphore(self._most_parallel)
 
         async def one(call: ToolCall) -> None:
             async with gate:
-                found[call.id] = await self(call, context, choice)
+                result = found[call.id] = await self(call, context, choice)
+                if on_result is not None:
+                    on_result(result)
 
         if len(calls) == 1:
             await one(calls[0])
@@ -150,6 +157,24 @@ class Dispatcher:
                 raise _first(raised) from None
         # A tool that cancelled its own task has left nothing.
         return tuple(found[call.id] for call in calls if call.id in found)
+
+    def recall(self, calls: Sequence[ToolCall], results: Sequence[ToolResult], context: RunContext) -> None:
+        """Gives the policies back what they knew of calls that another process ran, before a run is gone on with.
+
+        Args:
+            calls: the run's calls so far.
+            results: their results, in the same order.
+            context: the run's, whose memory is filled.
+        """
+        for call, result in zip(calls, results, strict=True):
+            bound = call.problem or self.rebind(call, context)
+            if isinstance(bound, ToolError):
+                continue
+            for policy in self.layers(bound.tool):
+                if isinstance(policy, Recalling):
+                    policy.recall(bound, result, context)
+                elif policy is conditions and result.ok:
+                    note_success(bound.tool.name, context)
 
     def rebind(self, call: ToolCall, context: RunContext) -> BoundCall | ToolError:
         """Binds a call anew, such as one whose arguments a person has changed."""

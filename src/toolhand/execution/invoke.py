@@ -102,6 +102,8 @@ async def _outcome(call: BoundCall, context: RunContext) -> Value | ToolError | 
             filled[parameter] = context if key == "context" else context.fact(key)
         except KeyError:
             return _error("unfilled", ErrorCode.EXECUTION, tool, context, key=key)
+    if context.before_tool is not None:
+        await context.before_tool(call)
     try:
         return Value(await _run(call, filled, context))
     except ToolFailure as failure:

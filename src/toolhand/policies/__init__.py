@@ -50,6 +50,15 @@ class Offering(Protocol):
         ...
 
 
+@runtime_checkable
+class Recalling(Protocol):
+    """A policy that remembers calls for the length of a run, and can be told of them when another process goes on with it."""
+
+    def recall(self, call: BoundCall, result: ToolResult, context: RunContext) -> None:
+        """Takes note of a call that has run already."""
+        ...
+
+
 def offering(policies: Sequence[Policy], tool: Tool) -> tuple[Offering, ...]:
     """The policies that may find that the tool need not be shown to the model."""
     return tuple(

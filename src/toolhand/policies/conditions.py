@@ -78,11 +78,16 @@ async def conditions(call: BoundCall, context: RunContext, proceed: Proceed) -> 
         error = await _failed("after", condition, call, context, _arguments(call), result.data, context)
         if error is not None:
             return ToolResult(call_id=result.call_id, name=result.name, outcome=error, notes=result.notes)
+    note_success(call.tool.name, context)
+    return result
+
+
+def note_success(tool: str, context: RunContext) -> None:
+    """Takes note that a tool has succeeded in this run."""
     succeeded = context.memory.get(_SUCCEEDED)
     if succeeded is None:
         succeeded = context.memory[_SUCCEEDED] = set()
-    succeeded.add(call.tool.name)
-    return result
+    succeeded.add(tool)
 
 
 def _arguments(call: BoundCall) -> dict[str, Any]:

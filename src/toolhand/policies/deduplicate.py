@@ -17,7 +17,7 @@ from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.messages import BoundCall, ToolResult
 from toolhand.policies import Proceed
 from toolhand.policies.sharing import SYSTEM_CLOCK, Clock
-from toolhand.policies.sharing.repeats import Errand, Repeats, Verdict
+from toolhand.policies.sharing.repeats import NOT_RUN, Errand, Repeats, Verdict
 
 _KEY: Final = "deduplicate"
 STUCK_AFTER: Final = 3
@@ -105,6 +105,21 @@ class Deduplicate:
                 return _recalled(call, context, errand.results[exact], errand)
             repeats.refuse(context.turn)
             return _refused(call, context, verdict, errand, repeats)
+
+    def recall(self, call: BoundCall, result: ToolResult, context: RunContext) -> None:
+        """Takes note of a call that another process ran: its effect is not had a second time unasked."""
+        error = result.error
+        if call.tool.rules.poll or "repeat_of" in result.notes:
+            return
+        if error is not None and (error.code in NOT_RUN or error.code is ErrorCode.CANCELLED):
+            return
+        repeats = context.memory.setdefault(_KEY, Repeats())
+        exact = same_call(call.tool, call.call.arguments)
+        near = (call.tool.name, loose(exact))
+        errand = repeats.errands.setdefault(near, Errand())
+        repeats.trail.append("\n".join(near))
+        errand.asked += 1
+        repeats.remember(errand, exact, call, result, now=self._now(), turn=0)
 
 
 def is_stuck(context: RunContext) -> bool:

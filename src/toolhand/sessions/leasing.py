@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from toolhand.core.errors import SessionError, StoreError
 from toolhand.sessions.entries import Busy, Lease
@@ -56,9 +56,31 @@ async def leased(session: StoredSession, user: str) -> AsyncIterator[Lease]:
 
 async def _claimed(session: StoredSession, user: str, until: float) -> Lease:
     store, holder = session.store, new_holder()
-    loop = asyncio.get_running_loop()
-    ticket, look = 0, _SHORTEST_LOOK
+    place = _Place()
+    try:
+        return await _waited(session, user, until, holder, place)
+    except BaseException:
+        if place.ticket:  # whoever stands behind must not wait for one who has gone
+            _unattended(store.leave(session.id, ticket=place.ticket))
+        raise
+
+
+class _Place:
+    """A place in the row."""
+
+    ticket = 0
+
+
+def _unattended(work: Coroutine[Any, Any, object]) -> None:
+    """Starts what need not be waited for, and may fail."""
+    task = asyncio.ensure_future(work)
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+
+async def _waited(session: StoredSession, user: str, until: float, holder: str, place: _Place) -> Lease:
+    store, loop, look = session.store, asyncio.get_running_loop(), _SHORTEST_LOOK
     while True:
+        ticket = place.ticket
         claim = asyncio.ensure_future(store.claim(session.id, owner=user, holder=holder, ticket=ticket))
         try:
             found = await asyncio.shield(claim)
@@ -67,7 +89,7 @@ async def _claimed(session: StoredSession, user: str, until: float) -> Lease:
             raise
         if isinstance(found, Lease):
             return found
-        ticket, left = found.ticket, until - loop.time()
+        place.ticket, left = found.ticket, until - loop.time()
         if left <= 0:
             raise SessionError(_busy(session.id, described(found.holder), store))
         await asyncio.sleep(min(left, look * random.uniform(0.7, 1.3)))  # noqa: S311 - not a secret
@@ -77,8 +99,7 @@ async def _claimed(session: StoredSession, user: str, until: float) -> Lease:
 def _given_back(store: SessionStore, claim: asyncio.Future[Lease | Busy]) -> None:
     """A lease that came when nobody waited for it any more."""
     if not claim.cancelled() and claim.exception() is None and isinstance(lease := claim.result(), Lease):
-        task = asyncio.ensure_future(store.release(lease))
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        _unattended(store.release(lease))
 
 
 async def _beating(store: SessionStore, lease: Lease) -> None:

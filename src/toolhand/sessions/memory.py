@@ -106,6 +106,12 @@ class MemoryStore:
         is_held = kept is not None and kept.epoch == lease.epoch and kept.holder == lease.holder
         return kept if is_held else None
 
+    async def leave(self, session_id: str, *, ticket: int) -> None:
+        """See `SessionStore.leave`."""
+        with self._mutex:
+            if kept := self._kept.get(session_id):
+                kept.row.pop(ticket, None)
+
     async def renew(self, lease: Lease) -> bool:
         """See `SessionStore.renew`."""
         with self._mutex:

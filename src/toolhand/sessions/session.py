@@ -82,6 +82,8 @@ class Session:
             is_repeatable: whether the tool may run again without harm.
         """
         state = self.ledger.of(call_id)
+        if state.started and (is_repeatable or not state.is_repeatable):
+            return  # another attempt says nothing new
         state.is_repeatable = is_repeatable and (state.is_repeatable or not state.started)
         state.started = True
         body = {"tool": tool, "repeatable": state.is_repeatable}
@@ -191,13 +193,19 @@ class Session:
         return "" if place is None else self._tail.messages[place].text
 
     def run_calls(self) -> tuple[list[ToolCall], list[ToolResult]]:
-        """The calls since the user's last message that have results, and these, in order."""
+        """The calls since the user's last message that have results, in the history or the ledger, and these, in order."""
         place = self._last_user() or 0
         calls: dict[str, ToolCall] = {}
         results: list[ToolResult] = []
         for message in self._tail.messages[place:]:
             calls.update({call.id: call for call in message.calls})
             results.extend(result for result in message.results if result.call_id in calls)
+        told = {result.call_id for result in results}
+        results.extend(
+            state.result
+            for call_id, state in self.ledger.calls.items()
+            if state.result is not None and call_id in calls and call_id not in told
+        )
         return [calls[result.call_id] for result in results], results
 
     def new_call_id(self) -> str:
@@ -225,16 +233,16 @@ class Session:
         return frozenset()
 
     @asynccontextmanager
-    async def held(self, user: str = "") -> AsyncIterator[None]:
+    async def held(self, user: str | None = None) -> AsyncIterator[None]:
         """Has the session to itself: other runs wait in a row.
 
         Args:
-            user: who asks.
+            user: who asks; its own user by default.
 
         Raises:
             SessionError: when it belongs to another user, or does not become free in time.
         """
-        self.check_owner(user)
+        self.check_owner(user or self.user)
         async with self.turnstile:
             yield
 
@@ -246,6 +254,10 @@ class Session:
         """
         if user and self.user and user != self.user:
             raise SessionError(refusal(self.id, user))
+
+    async def exists(self) -> bool:
+        """Whether anything is known of it."""
+        return bool(self._tail.messages)
 
     async def saved(self) -> None:
         """Waits until everything that was added is kept.
@@ -262,5 +274,5 @@ class Session:
 
 def refusal(session_id: str, user: str) -> str:
     """What is said to a user who asks for a session that is not his; it does not say whose it is."""
-    who = f"the user '{user}'" if user else "a run without a user"
-    return f"the session '{session_id}' belongs to another user than {who}: give its own user, or use another session"
+    who = f"'{user}' may not use it" if user else "a run without a user may not use it"
+    return f"the session '{session_id}' belongs to another user, and {who}: give its own user, or use another session"

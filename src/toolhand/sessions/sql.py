@@ -21,6 +21,8 @@ from toolhand.sessions.session import refusal
 T = TypeVar("T")
 
 _TICKET_SECONDS: Final = 2.0
+_SUMMARY: Final = "id, owner, title, messages, created, updated, holder"
+_NUMBER: Final = "(SELECT no FROM session WHERE id = ?)"
 _NONE: Final[tuple[Any, ...]] = ()
 _AUDIT: Final = "at, who, session_id, trace_id, tool, outcome, body"
 
@@ -64,8 +66,7 @@ class SqlStore(ABC):
         rows = yield select, (session_id,)
         if not rows:
             yield (
-                f"INSERT INTO session (id, owner, created, updated) VALUES (?, ?, {now}, {now}) "  # noqa: S608
-                "ON CONFLICT (id) DO NOTHING",
+                f"INSERT INTO session (id, owner, created, updated) VALUES (?, ?, {now}, {now}) ON CONFLICT (id) DO NOTHING",  # noqa: S608
                 (session_id, owner),
             )
             rows = yield select, (session_id,)
@@ -113,6 +114,11 @@ class SqlStore(ABC):
             )
         return Busy(holder=holds, ticket=rows[0][0])
 
+    async def leave(self, session_id: str, *, ticket: int) -> None:
+        """See `SessionStore.leave`."""
+        statement = f"DELETE FROM waiter WHERE session = {_NUMBER} AND ticket = ?"  # noqa: S608
+        await self._change(lambda: _one(statement, (session_id, ticket)))
+
     async def renew(self, lease: Lease) -> bool:
         """See `SessionStore.renew`."""
         rows = await self._change(
@@ -156,8 +162,7 @@ class SqlStore(ABC):
         """See `SessionStore.read`."""
         rows = await self._look(
             lambda: _one(
-                "SELECT seq, kind, body, call_id, at FROM entry WHERE session = (SELECT no FROM session WHERE id = ?) "
-                "AND seq < ? ORDER BY seq DESC LIMIT ?",
+                f"SELECT seq, kind, body, call_id, at FROM entry WHERE session = {_NUMBER} AND seq < ? ORDER BY seq DESC LIMIT ?",  # noqa: S608
                 (session_id, 2**62 if before is None else before, limit),
             )
         )
@@ -173,8 +178,7 @@ class SqlStore(ABC):
             found: set[str] = set()
             for call_id in ids:
                 rows = yield (
-                    "SELECT 1 FROM entry WHERE session = (SELECT no FROM session WHERE id = ?) AND call_id = ? "
-                    "AND call_id <> '' LIMIT 1",
+                    f"SELECT 1 FROM entry WHERE session = {_NUMBER} AND call_id = ? AND call_id <> '' LIMIT 1",  # noqa: S608
                     (session_id, call_id),
                 )
                 if rows:
@@ -187,8 +191,7 @@ class SqlStore(ABC):
 
     def _summaries(self, condition: str, values: Sequence[Any], limit: int) -> Script[list[Summary]]:
         rows = yield (
-            "SELECT id, owner, title, messages, created, updated, holder, "
-            f"lease_until > {self._now} FROM session WHERE {condition} ORDER BY updated DESC, id LIMIT ?",
+            f"SELECT {_SUMMARY}, lease_until > {self._now} FROM session WHERE {condition} ORDER BY updated DESC, id LIMIT ?",  # noqa: S608
             (*values, limit),
         )
         return [

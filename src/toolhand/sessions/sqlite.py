@@ -33,6 +33,10 @@ DIALECT: Final[Mapping[str, str]] = {
     "words": "CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='unicode61 remove_diacritics 2')",
 }
 
+_INSERT: Final = """INSERT INTO entry (session, seq, kind, call_id, at, body) VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (session, seq) DO NOTHING"""
+_SEARCH: Final = """SELECT s.id, s.owner, e.seq, e.kind, e.body, e.at FROM words
+    JOIN entry e ON e.id = words.rowid JOIN session s ON s.no = e.session"""
 _INDEXED_AT_ONCE: Final = 2_000
 
 
@@ -77,8 +81,7 @@ class SqliteStore(SqlStore):
             yield from self._check(lease)
         for entry in entries:
             yield (
-                "INSERT INTO entry (session, seq, kind, call_id, at, body) VALUES (?, ?, ?, ?, ?, ?) "
-                "ON CONFLICT (session, seq) DO NOTHING",
+                _INSERT,
                 (valid[0][0], entry.seq, entry.kind, entry.call_id, entry.at, entry.body),
             )
         yield from self._audit(rows)
@@ -89,9 +92,7 @@ class SqliteStore(SqlStore):
 
         def script() -> Script[Rows]:
             rows = yield (
-                "SELECT s.id, s.owner, e.seq, e.kind, e.body, e.at FROM words "  # noqa: S608
-                "JOIN entry e ON e.id = words.rowid JOIN session s ON s.no = e.session "
-                f"WHERE words MATCH ?{conditions} ORDER BY e.id DESC LIMIT ?",
+                f"{_SEARCH} WHERE words MATCH ?{conditions} ORDER BY e.id DESC LIMIT ?",
                 (looking.query(), *values, limit),
             )
             return rows

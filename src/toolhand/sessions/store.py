@@ -54,6 +54,10 @@ class SessionStore(Protocol):
         """
         ...
 
+    async def leave(self, session_id: str, *, ticket: int) -> None:
+        """Gives up a place in the row."""
+        ...
+
     async def renew(self, lease: Lease) -> bool:
         """Makes a lease last from now on; whether it still was the holder's."""
         ...

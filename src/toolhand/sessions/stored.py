@@ -124,6 +124,10 @@ class StoredSession(Session):
             self._seqs[:0] = found.seqs
             self._ids.update(call.id for message in found.messages for call in message.calls)
 
+    async def exists(self) -> bool:
+        """Whether anything is known of it."""
+        return self._lease is not None or await self.store.find(self.id) is not None
+
     async def known_calls(self, ids: Iterable[str]) -> frozenset[str]:
         """Which of these ids belong to calls that are not loaded."""
         if self._tail.offset == 0:
@@ -133,11 +137,11 @@ class StoredSession(Session):
     # holding
 
     @asynccontextmanager
-    async def held(self, user: str = "") -> AsyncIterator[None]:
+    async def held(self, user: str | None = None) -> AsyncIterator[None]:
         """Has the session to itself, in this process and all others: other runs wait in a row.
 
         Args:
-            user: who asks; a session that there is not yet becomes his.
+            user: who asks, its own user by default; a session that there is not yet becomes his.
 
         Raises:
             SessionError: when it belongs to another user, does not become free in time, or was taken over.
@@ -146,7 +150,7 @@ class StoredSession(Session):
         if self.turnstile.is_inside:
             async with self.turnstile:  # says why not
                 return
-        async with leased(self, user or self.user) as lease:
+        async with leased(self, self.user if user is None else user) as lease:
             self._lease, self._broken, self.user = lease, None, lease.owner
             try:
                 if self._next_seq != lease.next_seq:
@@ -199,7 +203,8 @@ class StoredSession(Session):
         """How it began, where that is loaded; else ""."""
         if self._tail.offset:
             return ""
-        return next((m.text for m in self._tail.messages if m.role == "user" and m.text), "")[:_TITLE]
+        words = next((m.text for m in self._tail.messages if m.role == "user" and m.text), "")[:_TITLE]
+        return words.encode(errors="replace").decode().replace("\0", "")
 
     # writing
 

@@ -93,7 +93,9 @@ class Messages(Sequence[Message]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Messages({list(self[-3:])!r})" if self._length <= 3 else f"Messages(… {self._length} of them)"
+        return (
+            f"Messages({list(self[-3:])!r})" if self._length <= 3 else f"Messages(… {self._length} of them)"
+        )
 
     def _load(self, place: int) -> None:
         while place < self._tail.offset and self._tail.load is not None:

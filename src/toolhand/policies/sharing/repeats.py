@@ -24,10 +24,11 @@ MOST_RECALLS: Final = 2
 FRESH_SECONDS: Final = 10.0
 """How long a result that did not change counts as fresh."""
 
-_NOT_RUN: Final = frozenset({
+NOT_RUN: Final = frozenset({
     ErrorCode.RATE_LIMITED, ErrorCode.CIRCUIT_OPEN, ErrorCode.PRECONDITION_FAILED, ErrorCode.INVALID_ARGUMENT,
     ErrorCode.REPEATED_CALL,
 })  # fmt: skip
+"""Errors with which a call has changed nothing."""
 
 Verdict: TypeAlias = Literal["run", "recall", "unchanged", "failing", "done", "unknown", "inside"]
 """Run it, answer it from memory, or refuse it and why."""
@@ -134,7 +135,7 @@ class Repeats:
             errand.recalls, errand.asked = 0, 1
         self.steps += 1
         self.refusals = 0
-        if call.tool.rules.effect != "reads" and (result.error is None or result.error.code not in _NOT_RUN):
+        if call.tool.rules.effect != "reads" and (result.error is None or result.error.code not in NOT_RUN):
             self.era += 1
         errand.times[exact] = errand.times.get(exact, 0) + 1
         errand.last = errand.results[exact] = result

@@ -1,0 +1,130 @@
+"""What becomes of calls that were left without a result when their run was interrupted: by a crash, or to ask a person.
+
+The ledger says which had started. What has a result keeps it; what never started, or may run twice without harm, may run now;
+a call that may have had its effect is not run again unless a person says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from toolhand.core.approvals import PENDING, Approve, Decision, Deny, Edit, PendingCall, approval_id, decide
+from toolhand.core.canonical import digest
+from toolhand.core.context import RunContext
+from toolhand.core.errors import ErrorCode, ToolError
+from toolhand.core.messages import ToolCall, ToolResult
+from toolhand.core.tools import Tool
+from toolhand.run import WORDS
+from toolhand.sessions.entries import CallState
+from toolhand.sessions.session import Session
+from toolhand.toolset import Toolset
+
+
+class Settling:
+    """The calls of an interrupted run.
+
+    Args:
+        session: the conversation, held.
+        tools: what may be called.
+        context: the run's that goes on.
+    """
+
+    def __init__(self, session: Session, tools: Toolset, context: RunContext) -> None:
+        self._session, self._tools, self._context = session, tools, context
+        self._words = WORDS[context.language]
+
+    def resumed(self, calls: Sequence[ToolCall], decisions: Mapping[str, Decision]) -> dict[str, ToolResult]:
+        """The results of calls that do not run now, by call id; the others may, with what was decided about them.
+
+        Args:
+            calls: those without a result.
+            decisions: what a person decided, by approval id or call id.
+        """
+        known: dict[str, ToolResult] = {}
+        for call in calls:
+            state = self._session.ledger.of(call.id)
+            if state.result is not None:
+                known[call.id] = state.result
+            elif state.is_unknown:
+                result = self._unknown(call, state, decisions)
+                if result is not None:
+                    known[call.id] = result
+        if decisions and len(known) < len(calls):
+            self._session.note_decided(decisions)
+        decide(self._context, self._session.decisions)
+        return known
+
+    def let_go(self, calls: Sequence[ToolCall]) -> dict[str, ToolResult]:
+        """The same where the user says something new instead: only what reads, or is harmless to repeat, still runs.
+
+        What would have changed something did not run and does not now: by now the user may want something else.
+        """
+        known: dict[str, ToolResult] = {}
+        for call in calls:
+            state, tool = self._session.ledger.of(call.id), self._tools.lookup(call.name)
+            if state.result is not None:
+                known[call.id] = state.result
+            elif state.is_unknown:
+                known[call.id] = self.unfinished(call)
+            elif tool is None or not tool.repeatable or tool.rules.approval:
+                known[call.id] = self.not_run(call)
+        return known
+
+    def not_run(self, call: ToolCall) -> ToolResult:
+        """The result of a call that is let go before it ran."""
+        error = ToolError(code=ErrorCode.CANCELLED, message=self._words["not_run"], retryable=True)
+        return _answer(call, error)
+
+    def unfinished(self, call: ToolCall) -> ToolResult:
+        """The result of a call that a stopped run leaves behind."""
+        state = self._session.ledger.of(call.id)
+        if not state.is_unknown:
+            message = self._words[ErrorCode.CANCELLED]
+            return _answer(call, ToolError(code=ErrorCode.CANCELLED, message=message, retryable=True))
+        message = self._words[ErrorCode.OUTCOME_UNKNOWN]
+        return _answer(call, ToolError(code=ErrorCode.OUTCOME_UNKNOWN, message=message))
+
+    def _unknown(
+        self, call: ToolCall, state: CallState, decisions: Mapping[str, Decision]
+    ) -> ToolResult | None:
+        """The result of a call that may have had its effect; None where a person has agreed to run it again."""
+        message = self._words["perhaps"].format(name=call.name)
+        tool = self._tools.lookup(call.name)
+        if tool is None or not tool.rules.approval:
+            return _answer(call, ToolError(code=ErrorCode.OUTCOME_UNKNOWN, message=message))
+        name = digest("approval again", self._context.session_id, call.id, str(state.started_seq))
+        match decisions.get(name):  # an older agreement, or one by the call's id, was to the first try
+            case Approve() | Edit() as agreed:
+                decide(self._context, {approval_id(call, self._context): agreed})
+                self._session.note_decided({approval_id(call, self._context): agreed})
+                state.started = False  # the second try is written down as one of its own
+                return None
+            case Deny(reason=reason):
+                hint = self._words["declined"].format(reason=reason).strip()
+                error = ToolError(code=ErrorCode.OUTCOME_UNKNOWN, message=message, hint=hint)
+                return _answer(call, error)
+            case _:
+                return self._asks_again(call, tool, name, message)
+
+    def _asks_again(self, call: ToolCall, tool: Tool, name: str, message: str) -> ToolResult:
+        pending = PendingCall(
+            approval_id=name,
+            call_id=call.id,
+            name=call.name,
+            arguments=dict(call.arguments),
+            user=self._context.user,
+            session_id=self._context.session_id,
+            trace_id=self._context.trace_id,
+            effect=tool.rules.effect,
+            may_have_run=True,
+        )
+        error = ToolError(
+            code=ErrorCode.APPROVAL_REQUIRED,
+            message=message,
+            details={"approval_id": name, "pending": pending.to_json()},
+        )
+        return ToolResult(call_id=call.id, name=call.name, outcome=error, notes={PENDING: pending.to_json()})
+
+
+def _answer(call: ToolCall, error: ToolError) -> ToolResult:
+    return ToolResult(call_id=call.id, name=call.name, outcome=error)
