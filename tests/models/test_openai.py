@@ -17,9 +17,9 @@ from tests.models.conftest import completion, event, piece
 from toolhand.core.errors import ModelError, SettingsError
 from toolhand.core.events import TextDelta
 from toolhand.core.messages import ModelOutput, ModelRequest, user
+from toolhand.core.retry_after import retry_after
 from toolhand.models.connections import Retries, Timeouts
 from toolhand.models.openai import OpenAIModel, connect
-from toolhand.models.refusals import _retry_after
 
 REQUEST = ModelRequest(messages=(user("问"),))
 
@@ -514,7 +514,7 @@ def test_retry_delays() -> None:
 
 
 def test_dates_in_retry_after() -> None:
-    assert _retry_after({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0
-    assert _retry_after({"Retry-After": "soon"}) is None
-    assert _retry_after({"retry-after-ms": "1500"}) == 1.5
-    assert json.dumps(_retry_after({})) == "null"
+    assert retry_after({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0
+    assert retry_after({"Retry-After": "soon"}) is None
+    assert retry_after({"retry-after-ms": "1500"}) == 1.5
+    assert json.dumps(retry_after({})) == "null"

@@ -252,6 +252,17 @@ def filled(value: Any, schema: Any) -> Any:
     return value
 
 
+def bare(value: Any) -> Any:
+    """Without nulls: where null is a value of its own, it cannot also say that a member is left out."""
+    if isinstance(value, list):
+        return [bare(item) for item in value]
+    return (
+        {key: bare(part) for key, part in value.items() if part is not None}
+        if isinstance(value, dict)
+        else value
+    )
+
+
 @pytest.mark.parametrize("provider", ["openai", "openai-strict", "anthropic", "gemini", "plain", "mcp"])
 @settings(max_examples=150, deadline=None)
 @given(pair=objects())
@@ -269,7 +280,7 @@ def test_a_value_goes_out_in_the_providers_form_and_comes_back(provider, pair):
             assert node["additionalProperties"] is False
         full = filled(sent, allowed)
         assert not list(jsonschema.Draft202012Validator(allowed).iter_errors(full))
-        assert one.own_arguments(full) == value
+        assert bare(one.own_arguments(full)) == bare(value)
     elif provider not in ("gemini", "plain") or '""' not in json.dumps(value):
         validator = jsonschema.Draft202012Validator(allowed)
         if provider != "plain":  # which has no null

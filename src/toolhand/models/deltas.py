@@ -28,6 +28,7 @@ from toolhand.models.wire import (
     usage_of,
 )
 from toolhand.tools.export import wire_name
+from toolhand.tools.forms import Form
 
 DONE: Final = "[DONE]"
 
@@ -244,10 +245,11 @@ class StreamedOutput:
 
     Args:
         tools: the tools that were declared.
+        provider: the form in which they were declared.
     """
 
-    def __init__(self, tools: Sequence[Tool] = ()) -> None:
-        self._tools = tools
+    def __init__(self, tools: Sequence[Tool] = (), provider: str | Form = "openai") -> None:
+        self._tools, self._provider = tools, provider
         self._calls = CallAssembler([wire_name(tool.name) for tool in tools])
         self._text: list[str] = []
         self._thinking: list[str] = []
@@ -292,7 +294,7 @@ class StreamedOutput:
 
     def finish(self) -> ModelOutput:
         """The whole output. Arguments that broke off count as cut by length, whatever the server says."""
-        calls = tuple(renamed(call, self._tools) for call in self._calls.calls())
+        calls = tuple(renamed(call, self._tools, self._provider) for call in self._calls.calls())
         reason = finish_reason(self._finish, has_calls=bool(calls))
         return ModelOutput(
             text="".join(self._text),

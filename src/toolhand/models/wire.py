@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -30,7 +30,8 @@ from toolhand.core.messages import (
 from toolhand.core.tools import Tool, ToolChoice
 from toolhand.models.grammars import GrammarForm, grammar_fields
 from toolhand.models.rendered import RenderedHistories
-from toolhand.tools.export import own_name, schema, wire_name
+from toolhand.tools.export import exported, own_name, wire_name
+from toolhand.tools.forms import Form
 
 _FINISH: Final[Mapping[str, FinishReason]] = {
     "stop": "stop",
@@ -60,6 +61,7 @@ class Dialect:
             ones declared, and none are where none may be called.
         grammar: how the server is told the schema that a reply must satisfy.
         tells_odds: whether it may be asked how likely its words were.
+        form: the form in which it takes tools, a name in `tools/forms/forms.toml`.
         extra: further fields for every request's body.
     """
 
@@ -67,6 +69,7 @@ class Dialect:
     obeys_tool_choice: bool = True
     grammar: GrammarForm = "json_schema"
     tells_odds: bool = True
+    form: str = "openai"
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -116,7 +119,7 @@ class Encoder:
         known, rendered = self._tools
         # Tools are compared by identity: a Tool is immutable, and comparing schemas would cost more than writing them.
         if len(known) != len(tools) or any(a is not b for a, b in zip(known, tools, strict=True)):
-            rendered = _json([schema(tool, "openai") for tool in tools])
+            rendered = _json([exported(tool, self.dialect.form).schema for tool in tools])
             self._tools = (tools, rendered)
         return rendered
 
@@ -191,12 +194,13 @@ def _offered(
     return tuple(tool for tool in tools if tool.name in choice.names), choice.mode
 
 
-def output(body: Any, tools: Iterable[Tool] = ()) -> ModelOutput:
+def output(body: Any, tools: Sequence[Tool] = (), provider: str | Form = "openai") -> ModelOutput:
     """A whole response's body as a `ModelOutput`.
 
     Args:
         body: the parsed JSON.
         tools: the tools that were declared; names on the wire are mapped back to theirs.
+        provider: the form in which they were declared.
 
     Raises:
         ModelError: when it holds an error, or no reply.
@@ -211,7 +215,7 @@ def output(body: Any, tools: Iterable[Tool] = ()) -> ModelOutput:
             f"the model's server answered without a reply in it: {quoted(json.dumps(body, ensure_ascii=False))}",
             retryable=True,
         )
-    calls = tuple(renamed(call, tools) for call in _calls(message))
+    calls = tuple(renamed(call, tools, provider) for call in _calls(message))
     return ModelOutput(
         text=text_of(message.get("content")),
         calls=calls,
@@ -249,9 +253,13 @@ def function_of(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     return function if isinstance(function, Mapping) else entry
 
 
-def renamed(call: RawCall, tools: Iterable[Tool]) -> RawCall:
-    """The same call under the tool's own name, where the name is that of a declared tool on the wire."""
-    return RawCall(id=call.id, name=own_name(call.name, tools), arguments=call.arguments)
+def renamed(call: RawCall, tools: Sequence[Tool], provider: str | Form = "openai") -> RawCall:
+    """The same call as the tool means it: under its own name, with its arguments out of the provider's form."""
+    name, arguments = own_name(call.name, tools), call.arguments
+    tool = next((tool for tool in tools if tool.name == name), None)
+    if tool is not None:
+        arguments = exported(tool, provider).own_arguments(arguments)
+    return RawCall(id=call.id, name=name, arguments=arguments)
 
 
 def text_of(content: Any) -> str:
