@@ -10,6 +10,7 @@ from toolhand.core.errors import ErrorCode, SettingsError, ToolError
 from toolhand.core.events import ModelReplied, ReadingMended, TextDelta, TurnStarted
 from toolhand.core.messages import Message, ModelOutput, ModelRequest, Reply, ToolCall, Usage, assistant
 from toolhand.core.tools import ToolChoice
+from toolhand.models.announcing import heard_by
 from toolhand.protocols import Reader
 from toolhand.run import WORDS
 from toolhand.sessions.session import Session
@@ -108,7 +109,8 @@ class Asking:
             if rest := (reply.text or "").removeprefix(self.shown):
                 context.emit(TextDelta(text=rest))
         else:
-            output = await self.setup.model.complete(request)
+            with heard_by(context.emit):
+                output = await self.setup.model.complete(request)
             reply = reader.read(output.text, output.calls, output.finish_reason)
         if reply.program is not None:
             reply = _first_steps(reply, context)
@@ -118,12 +120,13 @@ class Asking:
 
     async def _streamed(self, request: ModelRequest, reader: Reader, context: RunContext) -> ModelOutput:
         output: ModelOutput | None = None
-        async for piece in self.setup.model.stream(request):
-            if not isinstance(piece, TextDelta):
-                output = piece
-            elif visible := reader.feed(piece.text):
-                self.shown += visible
-                context.emit(TextDelta(text=visible))
+        with heard_by(context.emit):
+            async for piece in self.setup.model.stream(request):
+                if not isinstance(piece, TextDelta):
+                    output = piece
+                elif visible := reader.feed(piece.text):
+                    self.shown += visible
+                    context.emit(TextDelta(text=visible))
         if output is None:
             raise SettingsError(
                 f"the model '{self.setup.model.name}' ended its stream without a whole output"

@@ -13,13 +13,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from toolhand.core.errors import ModelError
+from toolhand.core.errors import ModelError, ModelFault
 from toolhand.core.messages import ModelOutput, Odds, RawCall, Usage
 from toolhand.core.tools import Tool
 from toolhand.models.wire import (
+    Dialect,
     entries_of,
     finish_reason,
     function_of,
+    kept,
     odds_of,
     quoted,
     refuse_error,
@@ -28,7 +30,6 @@ from toolhand.models.wire import (
     usage_of,
 )
 from toolhand.tools.export import wire_name
-from toolhand.tools.forms import Form
 
 DONE: Final = "[DONE]"
 
@@ -49,7 +50,7 @@ class EventDecoder:
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
-        self._rest = ""
+        self._rest: list[str] = []
         self._pending = ""
         self.is_done = False
         """Whether `[DONE]` has come."""
@@ -60,13 +61,17 @@ class EventDecoder:
         Raises:
             ModelError: when an event is not JSON.
         """
-        text = self._rest + self._decoder.decode(data, is_last)
+        text = self._decoder.decode(data, is_last)
+        if not is_last and "\n" not in text and "\r" not in text and self._rest[-1:] != ["\r"]:
+            self._rest.append(text)  # a long line is put together once, at its end
+            return []
+        text = "".join(self._rest) + text
         if is_last:
             text += "\n\n"
         # A carriage return at the end may be the first half of a line end.
         held = text.endswith("\r") and not is_last
         lines = _LINE_END.split(text[:-1] if held else text)
-        self._rest = lines.pop() + ("\r" if held else "")
+        self._rest = [rest for rest in (lines.pop(), "\r" if held else "") if rest]
         chunks = []
         for line in lines:
             chunks += self._line(line)
@@ -77,6 +82,7 @@ class EventDecoder:
             if self._pending:
                 raise ModelError(
                     f"the model's server streamed something that is not JSON: {quoted(self._pending)}",
+                    fault=ModelFault.GARBLED,
                     retryable=True,
                 )
             return []
@@ -240,16 +246,38 @@ def _index(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
+def joined(known: Any, more: Any) -> Any:
+    """A value that streams in pieces: texts are put together, lists too, their entries of one kind and index merged."""
+    if isinstance(known, str) and isinstance(more, str):
+        return known + more
+    if not (isinstance(known, list) and isinstance(more, list)):
+        return more if known is None or not isinstance(known, type(more)) else known
+    for entry in more:
+        last = known[-1] if known else None
+        place = ("type", "index", "format")
+        if (
+            isinstance(last, dict)
+            and isinstance(entry, Mapping)
+            and all(last.get(key) == entry.get(key) for key in place)
+        ):
+            for key, value in entry.items():
+                last[key] = value if key in place or key == "id" else joined(last.get(key), value)
+        else:
+            known.append(dict(entry) if isinstance(entry, Mapping) else entry)
+    return known
+
+
 class StreamedOutput:
     """Takes the chunks of one streamed reply.
 
     Args:
         tools: the tools that were declared.
-        provider: the form in which they were declared.
+        dialect: the server's peculiarities.
     """
 
-    def __init__(self, tools: Sequence[Tool] = (), provider: str | Form = "openai") -> None:
-        self._tools, self._provider = tools, provider
+    def __init__(self, tools: Sequence[Tool] = (), dialect: Dialect | None = None) -> None:
+        self._tools, self._dialect = tools, dialect or Dialect()
+        self._kept: dict[str, Any] = {}
         self._calls = CallAssembler([wire_name(tool.name) for tool in tools])
         self._text: list[str] = []
         self._thinking: list[str] = []
@@ -283,6 +311,9 @@ class StreamedOutput:
         for entry in entries_of(delta):
             self._calls.feed(entry)
         self._thinking.append(text_of(delta.get("reasoning_content") or delta.get("reasoning")))
+        for name in self._dialect.keeps:
+            if delta.get(name):
+                self._kept[name] = joined(self._kept.get(name), delta[name])
         text = text_of(delta.get("content"))
         self._text.append(text)
         return text
@@ -292,9 +323,14 @@ class StreamedOutput:
         """Whether a finish reason has come."""
         return self._finish is not None
 
+    @property
+    def is_over(self) -> bool:
+        """Never known before the stream's own end: the usage comes after the finish reason."""
+        return False
+
     def finish(self) -> ModelOutput:
         """The whole output. Arguments that broke off count as cut by length, whatever the server says."""
-        calls = tuple(renamed(call, self._tools, self._provider) for call in self._calls.calls())
+        calls = tuple(renamed(call, self._tools, self._dialect.form) for call in self._calls.calls())
         reason = finish_reason(self._finish, has_calls=bool(calls))
         return ModelOutput(
             text="".join(self._text),
@@ -303,4 +339,5 @@ class StreamedOutput:
             usage=self._usage or Usage(requests=1),
             thinking="".join(self._thinking),
             odds=tuple(self._odds),
+            opaque=kept(self._kept, self._dialect) if calls else None,
         )

@@ -6,21 +6,18 @@ import json
 import re
 import ssl
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import aiohttp
 from yarl import URL
 
-from toolhand.core.errors import ModelError
+from toolhand.core.errors import ModelError, ModelFault
 from toolhand.core.retry_after import retry_after
 from toolhand.models.connections import Timeouts
-from toolhand.models.wire import PASSING_STATUSES, error_text, quoted
+from toolhand.models.faults import PASSING, fault_of, wait_in
+from toolhand.models.wire import error_text, quoted
 
 _KEY: Final = re.compile(r"\b(?:sk|pk|rk|gsk|xai|AIza)[-_A-Za-z0-9*.]{8,}")
-
-_QUOTA: Final = re.compile(
-    r"insufficient_quota|insufficient.balance|exceeded your current quota|余额不足|欠费", re.IGNORECASE
-)
 
 
 def address(url: URL) -> str:
@@ -31,7 +28,24 @@ def address(url: URL) -> str:
 def cut(url: URL) -> ModelError:
     """The answer broke off."""
     return ModelError(
-        f"the connection to {address(url)} was cut before the answer was complete", retryable=True
+        f"the connection to {address(url)} was cut before the answer was complete",
+        fault=ModelFault.CUT,
+        retryable=True,
+    )
+
+
+def not_json(url: URL, raw: bytes) -> ModelError:
+    """The answer is something else than the protocol says."""
+    text = raw[:4000].decode("utf-8", "replace")
+    what = "a web page" if "<html" in text.lower() else f"something that is not JSON: {quoted(text)}"
+    return ModelError(f"{address(url)} answered with {what}", fault=ModelFault.GARBLED, retryable=True)
+
+
+def no_reply(url: URL) -> ModelError:
+    """The provider gave nothing but the word that it refuses."""
+    return ModelError(
+        f"{address(url)} gave no reply: its content filter refused what was asked or what would have been said",
+        fault=ModelFault.CONTENT_FILTER,
     )
 
 
@@ -39,22 +53,30 @@ def unreachable(url: URL, error: BaseException, timeouts: Timeouts) -> ModelErro
     """No answer came at all."""
     where = address(url)
     if isinstance(error, aiohttp.ClientConnectorCertificateError | ssl.SSLError):
-        return ModelError(f"{where} has a certificate that cannot be trusted: check the address")
+        message = f"{where} has a certificate that cannot be trusted: check the address"
+        return ModelError(message, fault=ModelFault.UNTRUSTED)
+    if isinstance(error, aiohttp.ClientConnectorSSLError):
+        message = f"{where} does not speak TLS as it should: is it http:// that is meant?"
+        return ModelError(message, fault=ModelFault.UNTRUSTED)
     if isinstance(error, aiohttp.ConnectionTimeoutError | aiohttp.SocketTimeoutError):
         seconds = f"timeout 'connect', {timeouts.connect:g} s"
-        return ModelError(f"{where} did not take a connection in time ({seconds})", retryable=True)
+        return _passing(ModelFault.TIMEOUT, f"{where} did not take a connection in time ({seconds})")
     if isinstance(error, TimeoutError):
         seconds = f"timeout 'first_byte', {timeouts.first_byte:g} s"
-        return ModelError(f"{where} did not begin to answer in time ({seconds})", retryable=True)
+        return _passing(ModelFault.TIMEOUT, f"{where} did not begin to answer in time ({seconds})")
     if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return ModelError(f"{where} cannot be reached: the host '{url.host}' is not known", retryable=True)
-    if isinstance(error, aiohttp.ClientConnectorError):
-        if isinstance(error.os_error, ConnectionRefusedError):
-            return ModelError(f"{where} refused the connection: is the server running there?", retryable=True)
-        return ModelError(
-            f"{where} cannot be reached: {error.os_error.strerror or 'no connection'}", retryable=True
-        )
-    return ModelError(f"{where} closed the connection without an answer", retryable=True)
+        message = f"{where} cannot be reached: the host '{url.host}' is not known"
+    elif not isinstance(error, aiohttp.ClientConnectorError):
+        return _passing(ModelFault.CUT, f"{where} closed the connection without an answer")
+    elif isinstance(error.os_error, ConnectionRefusedError):
+        message = f"{where} refused the connection: is the server running there?"
+    else:
+        message = f"{where} cannot be reached: {error.os_error.strerror or 'no connection'}"
+    return _passing(ModelFault.UNREACHABLE, message)
+
+
+def _passing(fault: ModelFault, message: str) -> ModelError:
+    return ModelError(message, fault=fault, retryable=True)
 
 
 def refusal(
@@ -78,37 +100,48 @@ def refusal(
         api_key: the key that was sent, which some servers repeat in their answer.
         key_variable: the environment variable that holds the key.
     """
-    words = _words(raw, api_key)
+    body = _parsed(raw)
+    words = _words(body, api_key)
     said = f": {words}" if words else ""
     where = f"{address(url)} (status {status})"
-    is_passing = status in PASSING_STATUSES
+    wait = retry_after(headers)
+    wait = wait_in(body) if wait is None else wait
     if 300 <= status < 400:
         target = headers.get("Location", "elsewhere")
         message = f"{where} sends on to {_without_secrets(target, api_key)}: give that as base_url"
-    elif status in (401, 403):
-        key = "did not accept the API key" if api_key else "needs an API key"
-        message = f"{where} {key}, see {key_variable} or api_key=…{said}"
-    elif status == 404:
-        message = f"{where} knows no model '{model}', or base_url is wrong{said}"
-    elif status == 429 and _QUOTA.search(words):
-        is_passing = False
-        message = f"{where}: the account's quota is used up{said}"
-    elif status == 429:
-        message = f"{where} asks for fewer requests{said}"
-    elif status >= 500:
-        message = f"{where} failed{said}"
-    else:
-        message = f"{where} refused the request{said}"
-    return ModelError(message, status=status, retryable=is_passing, retry_after=retry_after(headers))
+        return ModelError(message, fault=ModelFault.MOVED, status=status)
+    everything = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
+    fault = fault_of(status, everything, says_when=wait is not None)
+    key = "did not accept the API key" if api_key else "needs an API key"
+    message = where + _SENTENCES.get(fault, " refused the request{said}").format(
+        said=said, key=key, model=model, variable=key_variable
+    )
+    return ModelError(message, fault=fault, status=status, retryable=fault in PASSING, retry_after=wait)
 
 
-def _words(raw: bytes, api_key: str) -> str:
+_SENTENCES: Final[Mapping[ModelFault, str]] = {
+    ModelFault.KEY: " {key}, see {variable} or api_key=…{said}",
+    ModelFault.UNKNOWN_MODEL: " knows no model '{model}', or base_url is wrong{said}",
+    ModelFault.QUOTA: ": the account's quota is used up{said}",
+    ModelFault.RATE_LIMITED: " asks for fewer requests{said}",
+    ModelFault.OVERLOADED: " is overloaded{said}",
+    ModelFault.FAILED: " failed{said}",
+    ModelFault.TIMEOUT: " gave up waiting{said}",
+    ModelFault.CONTENT_FILTER: " refuses the content{said}",
+    ModelFault.CONTEXT_OVERFLOW: " says that the conversation is longer than what the model '{model}' can read{said}",
+}
+
+
+def _parsed(raw: bytes) -> Any:
     text = raw.decode("utf-8", "replace")
     try:
-        text = error_text(json.loads(text))
-    except ValueError:
-        text = "" if "<html" in text[:2000].lower() else text  # a proxy's page says less than the status
-    return quoted(_without_secrets(text, api_key))
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return "" if "<html" in text[:2000].lower() else text  # a proxy's page says less than the status
+
+
+def _words(body: Any, api_key: str) -> str:
+    return quoted(_without_secrets(body if isinstance(body, str) else error_text(body), api_key))
 
 
 def _without_secrets(text: str, api_key: str) -> str:

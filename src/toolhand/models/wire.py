@@ -9,9 +9,10 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
-from toolhand.core.errors import ModelError
+from toolhand.core.errors import ModelError, ModelFault
 from toolhand.core.jsonable import jsonable, result_text
 from toolhand.core.language import Language
 from toolhand.core.marks import NATIVE_MARKS, unforgeable
@@ -22,6 +23,7 @@ from toolhand.core.messages import (
     ModelRequest,
     Note,
     Odds,
+    Opaque,
     RawCall,
     ToolCall,
     ToolResult,
@@ -29,6 +31,7 @@ from toolhand.core.messages import (
 )
 from toolhand.core.tools import Tool, ToolChoice
 from toolhand.models.grammars import GrammarForm, grammar_fields
+from toolhand.models.faults import PASSING, fault_of, wait_in
 from toolhand.models.rendered import RenderedHistories
 from toolhand.tools.export import exported, own_name, wire_name
 from toolhand.tools.forms import Form
@@ -62,6 +65,8 @@ class Dialect:
         grammar: how the server is told the schema that a reply must satisfy.
         tells_odds: whether it may be asked how likely its words were.
         form: the form in which it takes tools, a name in `tools/forms/forms.toml`.
+        key_header: the header that the API key goes into as it is; "" for a bearer token.
+        keeps: fields of a reply with calls that the server wants back with the next request, such as its reasoning.
         extra: further fields for every request's body.
     """
 
@@ -70,6 +75,8 @@ class Dialect:
     grammar: GrammarForm = "json_schema"
     tells_odds: bool = True
     form: str = "openai"
+    key_header: str = ""
+    keeps: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -79,12 +86,13 @@ class Encoder:
     Args:
         model: the model's name on the wire.
         dialect: the server's peculiarities.
+        source: the model's name among people: what the server kept in a history for another model is left out.
     """
 
-    def __init__(self, model: str, dialect: Dialect | None = None) -> None:
+    def __init__(self, model: str, dialect: Dialect | None = None, *, source: str = "") -> None:
         self.model = model
         self.dialect = dialect or Dialect()
-        self._histories = RenderedHistories(message_json)
+        self._histories = RenderedHistories(partial(message_json, source=source))
         self._tools: tuple[tuple[Tool, ...], bytes] = ((), b"")
 
     def body(self, request: ModelRequest, *, streams: bool) -> bytes:
@@ -93,9 +101,9 @@ class Encoder:
         settings = self._settings(request, streams=streams)
         if tools and self.dialect.obeys_tool_choice:
             settings["tool_choice"] = choice
-        before = b'{"model":' + _json(self.model) + b',"messages":['
+        before = b'{"model":' + json_bytes(self.model) + b',"messages":['
         after = b"]" + (b',"tools":' + self._tools_json(tools) if tools else b"")
-        after += b"," + _json(settings)[1:] if settings else b"}"
+        after += b"," + json_bytes(settings)[1:] if settings else b"}"
         return self._histories.joined(request.messages, request.language, before=before, after=after)
 
     def _settings(self, request: ModelRequest, *, streams: bool) -> dict[str, Any]:
@@ -119,17 +127,17 @@ class Encoder:
         known, rendered = self._tools
         # Tools are compared by identity: a Tool is immutable, and comparing schemas would cost more than writing them.
         if len(known) != len(tools) or any(a is not b for a, b in zip(known, tools, strict=True)):
-            rendered = _json([exported(tool, self.dialect.form).schema for tool in tools])
+            rendered = json_bytes([exported(tool, self.dialect.form).schema for tool in tools])
             self._tools = (tools, rendered)
         return rendered
 
 
-def message_json(message: Message, language: Language) -> bytes:
+def message_json(message: Message, language: Language, source: str = "") -> bytes:
     """One message as the wire's messages, as JSON texts joined with commas (a message of two results is two of them)."""
-    return b",".join(_json(entry) for entry in wire_messages(message, language))
+    return b",".join(json_bytes(entry) for entry in wire_messages(message, language, source))
 
 
-def wire_messages(message: Message, language: Language) -> list[dict[str, Any]]:
+def wire_messages(message: Message, language: Language, source: str = "") -> list[dict[str, Any]]:
     """One neutral message as the wire's messages.
 
     Results come first, as they must follow their calls at once; notes follow as the user's, since no provider has a role
@@ -138,7 +146,7 @@ def wire_messages(message: Message, language: Language) -> list[dict[str, Any]]:
     notes = "\n\n".join(part.text for part in message.parts if isinstance(part, Note))
     note = [{"role": "user", "content": notes}] if notes else []
     if message.role == "assistant":
-        spoken = _assistant(message)
+        spoken = _assistant(message, source)
         return [*note, spoken] if message.calls else [spoken, *note]
     if message.role == "tool":
         results = [
@@ -155,8 +163,8 @@ def _told(result: ToolResult, language: Language) -> str:
     return unforgeable(result_text(result, language), NATIVE_MARKS)
 
 
-def _assistant(message: Message) -> dict[str, Any]:
-    entry: dict[str, Any] = {"role": "assistant", "content": message.text}
+def _assistant(message: Message, source: str) -> dict[str, Any]:
+    entry: dict[str, Any] = {"role": "assistant", "content": message.text, **opaque_of(message, source)}
     if message.calls:
         # Some servers refuse an empty text beside calls; all take null there.
         entry["content"] = message.text or None
@@ -171,12 +179,21 @@ def _assistant(message: Message) -> dict[str, Any]:
     return entry
 
 
+def opaque_of(message: Message, source: str) -> Mapping[str, Any]:
+    """What the provider of this model wants back with a message; empty where there is nothing."""
+    for part in message.parts:
+        if isinstance(part, Opaque) and part.source == source and source:
+            return part.data
+    return {}
+
+
 def arguments_json(call: ToolCall) -> str:
     """A call's arguments as the text of a JSON object, whatever they hold."""
     return json.dumps(jsonable(dict(call.arguments)), ensure_ascii=False, allow_nan=False)
 
 
-def _json(value: Any) -> bytes:
+def json_bytes(value: Any) -> bytes:
+    """A value as JSON in UTF-8, never escaped to ASCII."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=jsonable)
     return text.encode("utf-8", "replace")  # a lone surrogate in a user's text must not end the run
 
@@ -194,17 +211,18 @@ def _offered(
     return tuple(tool for tool in tools if tool.name in choice.names), choice.mode
 
 
-def output(body: Any, tools: Sequence[Tool] = (), provider: str | Form = "openai") -> ModelOutput:
+def output(body: Any, tools: Sequence[Tool] = (), dialect: Dialect | None = None) -> ModelOutput:
     """A whole response's body as a `ModelOutput`.
 
     Args:
         body: the parsed JSON.
         tools: the tools that were declared; names on the wire are mapped back to theirs.
-        provider: the form in which they were declared.
+        dialect: the server's peculiarities.
 
     Raises:
         ModelError: when it holds an error, or no reply.
     """
+    dialect = dialect or Dialect()
     if isinstance(body, Mapping):
         refuse_error(body)
     choices = body.get("choices") if isinstance(body, Mapping) else None
@@ -213,9 +231,10 @@ def output(body: Any, tools: Sequence[Tool] = (), provider: str | Form = "openai
     if not isinstance(choice, Mapping) or not isinstance(message, Mapping):
         raise ModelError(
             f"the model's server answered without a reply in it: {quoted(json.dumps(body, ensure_ascii=False))}",
+            fault=ModelFault.GARBLED,
             retryable=True,
         )
-    calls = tuple(renamed(call, tools, provider) for call in _calls(message))
+    calls = tuple(renamed(call, tools, dialect.form) for call in _calls(message))
     return ModelOutput(
         text=text_of(message.get("content")),
         calls=calls,
@@ -223,7 +242,14 @@ def output(body: Any, tools: Sequence[Tool] = (), provider: str | Form = "openai
         usage=usage_of(body.get("usage")),
         thinking=text_of(message.get("reasoning_content") or message.get("reasoning")),
         odds=odds_of(choice),
+        opaque=kept(message, dialect) if calls else None,
     )
+
+
+def kept(message: Mapping[str, Any], dialect: Dialect) -> Opaque | None:
+    """What the server wants back of a reply."""
+    found = {name: message[name] for name in dialect.keeps if message.get(name)}
+    return Opaque(source="", data=found) if found else None
 
 
 def _calls(message: Mapping[str, Any]) -> Iterator[RawCall]:
@@ -333,16 +359,15 @@ def refuse_error(body: Mapping[str, Any], *, status: int | None = None) -> None:
         return
     code = error.get("code") if isinstance(error, Mapping) else None
     status = status if status is not None else code if isinstance(code, int) and 400 <= code < 600 else None
-    is_passing = status is None or status in PASSING_STATUSES
+    wait = wait_in(body)
+    fault = fault_of(status, json.dumps(body, ensure_ascii=False, default=str), says_when=wait is not None)
     raise ModelError(
         f"the model's server reported an error: {quoted(error_text(body))}",
+        fault=fault,
         status=status,
-        retryable=is_passing,
+        retryable=fault in PASSING,
+        retry_after=wait,
     )
-
-
-PASSING_STATUSES: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
-"""HTTP statuses after which the same request may succeed."""
 
 
 def error_text(body: Any) -> str:
