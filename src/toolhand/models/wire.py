@@ -30,8 +30,8 @@ from toolhand.core.messages import (
     Usage,
 )
 from toolhand.core.tools import Tool, ToolChoice
-from toolhand.models.grammars import GrammarForm, grammar_fields
 from toolhand.models.faults import PASSING, fault_of, wait_in
+from toolhand.models.grammars import GrammarForm, grammar_fields
 from toolhand.models.rendered import RenderedHistories
 from toolhand.tools.export import exported, own_name, wire_name
 from toolhand.tools.forms import Form
