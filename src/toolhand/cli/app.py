@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from toolhand import __version__
-from toolhand.cli import demo, drift, models, run, tools
+from toolhand.cli import demo, drift, eval, models, run, tools  # noqa: A004 - the command's name
 from toolhand.cli.words import say
 from toolhand.core.errors import ToolhandError
 
@@ -31,6 +31,7 @@ app.command("demo", help=demo.HELP)(demo.demo)
 app.add_typer(models.app, name="models", help=models.HELP)
 app.add_typer(drift.app, name="drift", help=drift.HELP)
 app.add_typer(tools.app, name="tools", help=tools.HELP)
+app.add_typer(eval.app, name="eval", help=eval.HELP)
 
 
 def _print_version(wanted: bool) -> None:

@@ -168,6 +168,7 @@ def _made(event: CallFinished, result: ToolResult) -> Made:
         defaults=defaults_of(event.tool) if event.tool is not None else {},
         result=result_text(result),
         fixes=tuple(fix.kind for fix in call.fixes),
+        is_harmless=event.tool is None or event.tool.repeatable,
     )
 
 

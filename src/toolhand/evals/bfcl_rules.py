@@ -89,11 +89,13 @@ def _value(sent: Any, outer: str, inner: str | None, accepted: Sequence[Any], at
         sent = float(sent)
     type_of_accepted = next((type(value) for value in accepted if value != ""), None)
     is_variable = type_of_accepted is not None and type_of_accepted is not kind
-    if type(sent) is not kind or not _items_fit(sent, inner, accepted):
+    if type(sent) is not kind:
         # The name of a variable may be given where the accepted value is one.
         if type(sent) is not type_of_accepted:
             return Finding(code="type", path=at.path, expected=outer, actual=shown(sent))
         is_variable = True
+    elif not _items_fit(sent, inner, accepted):
+        return Finding(code="type", path=at.path, expected=f"{outer} of {inner}", actual=shown(sent))
     if _is_accepted(sent, kind, inner, accepted, is_variable=is_variable):
         return None
     return Finding(code="value", path=at.path, expected=_shown(accepted), actual=shown(sent))

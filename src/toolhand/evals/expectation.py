@@ -47,6 +47,7 @@ class Made:
         defaults: what the tool takes for arguments that were not sent.
         result: what came back, in short.
         fixes: the kinds of liberties that were taken in reading it.
+        is_harmless: whether making it twice changes no more than making it once.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Made:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     result: str = ""
     fixes: tuple[str, ...] = ()
+    is_harmless: bool = True
 
     @property
     def ran(self) -> bool:
@@ -178,7 +180,7 @@ class Expectation:
         allowed: calls that may be made besides.
         forbidden: calls that may not be made.
         extra_calls: whether any other calls may be made besides.
-        repeats: whether the same call may be made again.
+        repeats: whether the same call may be made again where that does no harm.
         text: what the answer has to be like.
         no_text: what it may not be like.
         any_of: further expectations; where there are some, one of them has to be met.
@@ -274,12 +276,15 @@ class Expectation:
         return Finding(code="order", expected=" / ".join(wanted), actual=" → ".join(came))
 
     def _unexcused(self, left: list[Made], matched: list[Made], today: dt.date) -> list[Made]:
-        known = {call.signature for call in matched} if self.repeats else set()
-        return [
-            call
-            for call in left
-            if call.signature not in known and not any(a.fits(call, today) for a in self.allowed)
-        ]
+        """Without what is allowed besides, and without harmless repeats of any call."""
+        known = {call.signature for call in matched}
+        kept: list[Made] = []
+        for call in left:
+            is_repeat = self.repeats and call.is_harmless and call.signature in known
+            if not is_repeat and not any(a.fits(call, today) for a in self.allowed):
+                kept.append(call)
+            known.add(call.signature)
+        return kept
 
     def _missing(self, expected: ExpectedCall, left: list[Made], today: dt.date) -> list[Finding]:
         """Why an expected call is missing: the nearest call of the same tool says it best, and is then used up."""

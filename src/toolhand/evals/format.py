@@ -71,8 +71,8 @@ EXPECTATION: Final[Keys] = {
     "forbidden": {"en": "calls that may not run", "zh": "禁止执行的调用"},
     "extra_calls": {"en": "`true`: any other call may run besides", "zh": "`true`：允许任何其他调用"},
     "repeats": {
-        "en": "`false`: the same call twice counts as an unexpected one",
-        "zh": "`false`：重复同一调用算作多余的调用",
+        "en": "`false`: the same call twice counts as an unexpected one, also where the tool only reads",
+        "zh": "`false`：重复同一调用算作多余的调用，只读工具也不例外",
     },
     "text": {
         "en": "what the answer must hold: a text (case, width and thousands commas do not matter) or matchers; all of a list",

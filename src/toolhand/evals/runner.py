@@ -155,24 +155,21 @@ async def _try_all(
 
 async def run_stored(
     suite: Suite,
-    subjects: Sequence[Subject],
+    evaluation: Evaluation,
     store: Store,
     *,
     on_attempt: Callable[[Attempt], None] | None = None,
-    note: str = "",
     **options: Any,
 ) -> Evaluation:
     """As `evaluate`, with every attempt kept in a store as it ends, also when the rest is stopped.
 
     Args:
         suite: the cases.
-        subjects: who tries them.
-        store: where the evaluation is kept.
+        evaluation: as `Store.begin` gave it.
+        store: where it is kept.
         on_attempt: called with each attempt after it is kept.
-        note: for people.
         options: as for `evaluate`.
     """
-    evaluation = store.begin(suite, subjects, repeat=options.get("repeat", 1), note=note)
 
     def keep(ended: Attempt) -> None:
         store.add(evaluation.id, [ended])
@@ -181,7 +178,7 @@ async def run_stored(
 
     state = "stopped"
     try:
-        await evaluate(suite, subjects, on_attempt=keep, **options)
+        await evaluate(suite, evaluation.subjects, repeat=evaluation.repeat, on_attempt=keep, **options)
         state = "finished"
     finally:
         store.end(evaluation.id, state)

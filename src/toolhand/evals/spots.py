@@ -278,9 +278,11 @@ class _Reader:
 
 
 def _scalar(node: Any) -> Any:
-    text = node.value
-    if node.style in ('"', "'", "|", ">"):
-        return text
+    return node.value if node.style in ('"', "'", "|", ">") else plain_value(node.value)
+
+
+def plain_value(text: str) -> Any:
+    """What a text without quotes means."""
     if text in _WORDS:
         return _WORDS[text]
     if _INTEGER.fullmatch(text):
