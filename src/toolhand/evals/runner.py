@@ -177,9 +177,10 @@ async def run_stored(
             on_attempt(ended)
 
     state = "stopped"
-    try:
-        await evaluate(suite, evaluation.subjects, repeat=evaluation.repeat, on_attempt=keep, **options)
-        state = "finished"
-    finally:
-        store.end(evaluation.id, state)
+    with store.held_open():
+        try:
+            await evaluate(suite, evaluation.subjects, repeat=evaluation.repeat, on_attempt=keep, **options)
+            state = "finished"
+        finally:
+            store.end(evaluation.id, state)
     return store.load(evaluation.id)

@@ -16,7 +16,7 @@ from toolhand.arguments.suggest import closest
 from toolhand.core.errors import MissingExtraError, SettingsError
 from toolhand.core.language import say
 
-MOST_VALUES: Final = 2_000_000
+MOST_VALUES: Final = 300_000
 """How many values a file may hold: aliases of aliases would otherwise have no end."""
 
 MOST_DEPTH: Final = 60
@@ -222,6 +222,7 @@ def spots_of(text: str, *, name: str, folder: Path | None = None) -> Spot:
             f"不是有效的 YAML：{what}；请检查缩进和引号",
         )
     reader = _Reader(name)
+    reader.lines[()] = 1
     value = None if root is None else reader.read(root, (), 0)
     return Spot(value, Source(name, reader.lines, folder or Path()))
 

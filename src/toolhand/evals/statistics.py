@@ -37,7 +37,11 @@ class Interval:
 
 
 def rate_interval(
-    scores: Sequence[float], *, level: float = DEFAULT_LEVEL, seed: int = DEFAULT_SEED
+    scores: Sequence[float],
+    *,
+    level: float = DEFAULT_LEVEL,
+    seed: int = DEFAULT_SEED,
+    resamples: int = RESAMPLES,
 ) -> Interval | None:
     """A rate over cases with its interval; None where there is no case.
 
@@ -45,16 +49,21 @@ def rate_interval(
         scores: for each case how often it passed, from 0 to 1.
         level: the confidence, such as 0.95.
         seed: of the resampling.
+        resamples: how many.
     """
     if not scores:
         return None
     value = sum(scores) / len(scores)
-    low, high = _percentiles([*scores, 0.0, 1.0], level, seed)
+    low, high = _percentiles([*scores, 0.0, 1.0], level, seed, resamples)
     return Interval(value, min(low, value), max(high, value))
 
 
 def difference_interval(
-    differences: Sequence[float], *, level: float = DEFAULT_LEVEL, seed: int = DEFAULT_SEED
+    differences: Sequence[float],
+    *,
+    level: float = DEFAULT_LEVEL,
+    seed: int = DEFAULT_SEED,
+    resamples: int = RESAMPLES,
 ) -> Interval | None:
     """The mean difference over cases with its interval; None where there is no case.
 
@@ -62,21 +71,22 @@ def difference_interval(
         differences: for each case the new score minus the old one, from -1 to 1.
         level: the confidence.
         seed: of the resampling.
+        resamples: how many.
     """
     if not differences:
         return None
     value = sum(differences) / len(differences)
-    low, high = _percentiles([*differences, -1.0, 1.0], level, seed)
+    low, high = _percentiles([*differences, -1.0, 1.0], level, seed, resamples)
     return Interval(value, min(low, value), max(high, value))
 
 
-def _percentiles(values: Sequence[float], level: float, seed: int) -> tuple[float, float]:
+def _percentiles(values: Sequence[float], level: float, seed: int, resamples: int) -> tuple[float, float]:
     """The percentile interval of the mean."""
     count = len(values)
     draw = random.Random(seed).choices  # noqa: S311 - statistics, and seeded on purpose
-    means = sorted(sum(draw(values, k=count)) / count for _ in range(RESAMPLES))
+    means = sorted(sum(draw(values, k=count)) / count for _ in range(resamples))
     tail = (1 - level) / 2
-    last = RESAMPLES - 1
+    last = resamples - 1
     return means[round(tail * last)], means[round((1 - tail) * last)]
 
 

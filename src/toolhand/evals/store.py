@@ -53,6 +53,18 @@ class Store:
 
     def __init__(self, path: str | Path | None = None) -> None:
         self.path = default_path() if path is None else Path(path).expanduser()
+        self._held: sqlite3.Connection | None = None
+
+    @contextmanager
+    def held_open(self) -> Iterator[None]:
+        """Keeps the file open for many writes from one thread: opening and closing costs more than writing."""
+        with self._open(writes=True), closing(sqlite3.connect(self.path, timeout=30)) as database:
+            database.execute("pragma synchronous = normal")
+            self._held = database
+            try:
+                yield
+            finally:
+                self._held = None
 
     def begin(
         self, suite: Suite, subjects: Sequence[Subject], *, repeat: int = 1, note: str = ""
@@ -66,7 +78,7 @@ class Store:
         evaluation = Evaluation(
             id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
             suite=suite.name,
-            started=now.isoformat(timespec="seconds"),
+            started=now.isoformat(timespec="milliseconds"),
             subjects=tuple(subjects),
             cases=tuple(case.id for case in suite.cases),
             written={case.id: case.written for case in suite.cases},
@@ -113,13 +125,13 @@ class Store:
         with self._open() as database:
             return [
                 row[0]
-                for row in database.execute("select id from evaluations order by started desc, id desc")
+                for row in database.execute("select id from evaluations order by started desc, rowid desc")
             ]
 
     def heads(self) -> list[Evaluation]:
         """The evaluations without their attempts and cases, the newest first."""
         with self._open() as database:
-            rows = database.execute("select * from evaluations order by started desc, id desc").fetchall()
+            rows = database.execute("select * from evaluations order by started desc, rowid desc").fetchall()
         return [_head(row) for row in rows]
 
     def counts(self, evaluation: str) -> dict[str, int]:
@@ -200,6 +212,10 @@ class Store:
                 )
             )
         try:
+            if self._held is not None:
+                with self._held as database:
+                    yield database
+                return
             if writes and not self.path.exists():
                 self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))

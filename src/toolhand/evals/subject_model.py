@@ -119,7 +119,7 @@ class WatchedModel:
             )
         started = time.perf_counter()
         output = await self._model.complete(request)
-        seconds = time.perf_counter() - started
+        seconds = round(time.perf_counter() - started, 4)  # as the tape keeps it
         if tape is not None:
             tape.keep_output(key, output, seconds, model=self._spec, case=self._case, repeat=self._repeat)
         return output, seconds

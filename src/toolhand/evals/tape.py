@@ -187,7 +187,7 @@ class Tape:
         """Records an output."""
         if self.records:
             body = _outputs().dump_python(output, mode="json", exclude_defaults=True)
-            self._keep({"key": key, "output": body, "seconds": round(seconds, 4), **about})
+            self._keep({"key": key, "output": body, "seconds": seconds, **about})
 
     def outcome(self, key: str) -> Value | ToolError | None:
         """The tool's result recorded under a key, or None.
