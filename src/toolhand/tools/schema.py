@@ -25,6 +25,7 @@ from toolhand.tools.signature import (
     Parameter,
     hints_of,
     injected_key,
+    pydantic_type,
     read_parameter,
     typed_dict,
     unwrapped,
@@ -169,7 +170,7 @@ def _compile(
         try:
             made = adapter.validate_python(dict(arguments))
         except ValidationError as error:
-            raise ValueError(_sentence(error)) from None
+            raise ValueError(sentence_of(error)) from None
         if rest is not None:
             for name in made.keys() - properties.keys():
                 made[name] = adapters[rest.name].validate_python(made[name])
@@ -178,7 +179,22 @@ def _compile(
     return inlined(parameters), validate
 
 
-def _sentence(error: ValidationError) -> str:
+def describe_type(annotation: Any, label: str) -> tuple[TypeAdapter[Any], dict[str, Any]]:
+    """What a type is made with, and its JSON Schema, references replaced.
+
+    Args:
+        annotation: any type that JSON can hold.
+        label: what it is for, for the error.
+
+    Raises:
+        ToolDefinitionError: when JSON cannot hold it.
+    """
+    parameter = Parameter(name="answer", annotation=pydantic_type(annotation), default=None, is_required=True)
+    adapter = _adapter(label, parameter)
+    return adapter, inlined(_json_schema(label, "answer", adapter))
+
+
+def sentence_of(error: ValidationError) -> str:
     """Pydantic's complaints as one line for a model: where and what, from the schema, never an exception's own text."""
     found = []
     for item in error.errors(include_url=False, include_context=False):

@@ -156,7 +156,7 @@ def read_parameter(
     if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
         annotation, default = list[annotation], inspect.Parameter.empty
     return Parameter(
-        name=parameter.name, annotation=_pydantic_type(annotation), default=default, is_required=is_required
+        name=parameter.name, annotation=pydantic_type(annotation), default=default, is_required=is_required
     )
 
 
@@ -189,12 +189,12 @@ def _takes_none(annotation: Any) -> bool:
     return None in get_args(annotation) if get_origin(annotation) is typing.Literal else False
 
 
-def _pydantic_type(annotation: Any) -> Any:
+def pydantic_type(annotation: Any) -> Any:
     """The same type in a form that pydantic takes: it refuses `typing.TypedDict` before Python 3.12."""
     if typing.is_typeddict(annotation) and type(annotation).__module__ == "typing":
         hints = typing_extensions.get_type_hints(annotation, include_extras=True)
         required = annotation.__required_keys__
-        fields = {name: _pydantic_type(hint) for name, hint in hints.items()}
+        fields = {name: pydantic_type(hint) for name, hint in hints.items()}
         fields = {
             name: hint
             if name in required or get_origin(hint) is typing_extensions.NotRequired
@@ -206,8 +206,8 @@ def _pydantic_type(annotation: Any) -> Any:
     if not arguments or origin is typing.Literal:
         return annotation
     if origin is Annotated:
-        return Annotated[_pydantic_type(arguments[0]), *annotation.__metadata__]
-    changed = tuple(_pydantic_type(item) if not isinstance(item, list) else item for item in arguments)
+        return Annotated[pydantic_type(arguments[0]), *annotation.__metadata__]
+    changed = tuple(pydantic_type(item) if not isinstance(item, list) else item for item in arguments)
     if changed == arguments:
         return annotation
     if origin is types.UnionType:
