@@ -65,18 +65,21 @@ class OutputType:
         self.annotation = annotation
         self.validators = tuple(validators)
         self.label = _label(annotation)
-        try:
-            if inspect.isroutine(annotation):
-                raise ToolDefinitionError("a function is no type")
-            found: tuple[TypeAdapter[Any], dict[str, Any]] = describe_type(annotation, self.label)
-        except ToolDefinitionError as error:
-            raise SettingsError(
-                f"output={self.label} is no type that a model can write as JSON: "
-                "use a basic type, a dataclass, a TypedDict or a pydantic model"
-            ) from error
-        self._adapter, self.schema = found
+        self._adapter, self.schema = self._described()
         self.is_object = self.schema.get("type") == "object"
         """Whether the answer is an object by itself; else it stands under the key "answer"."""
+
+    def _described(self) -> tuple[TypeAdapter[Any], dict[str, Any]]:
+        reason: Exception | None = None
+        if not inspect.isroutine(self.annotation):
+            try:
+                return describe_type(self.annotation, self.label)
+            except ToolDefinitionError as error:
+                reason = error
+        raise SettingsError(
+            f"output={self.label} is no type that a model can write as JSON: "
+            "use a basic type, a dataclass, a TypedDict or a pydantic model"
+        ) from reason
 
     @cached_property
     def parameters(self) -> dict[str, Any]:
