@@ -13,6 +13,7 @@ import pytest
 
 from toolhand import RunContext
 from toolhand.core import events
+from toolhand.core.approvals import PendingCall
 from toolhand.core.errors import ErrorCode, ModelError
 from toolhand.core.messages import Fix, ModelRequest, RawCall, Reply, ToolCall, Usage, user
 from toolhand.observability.audit import AuditList, AuditLog
@@ -49,6 +50,7 @@ SAMPLES = [
     events.ModelReplaced(model="openai:x", error=ModelError(KEY), fallback="local"),
     events.ReadingMended(raw=RAW, problems=(ERROR,), calls=(CALL,), raw_calls=RAWS, tools=(OF,)),
     started(OF, CALL),
+    events.ApprovalNeeded(pending=PendingCall(approval_id="a", call_id="c", name=OF.name, arguments={"phone": HIDDEN, "item": KEY})),
     events.CallRetried(call=CALL, error=ERROR, attempt=1, wait_seconds=0.1),
     events.FallbackTaken(call=CALL, error=ERROR, fallback="other"),
     raised(OF, ValueError(f"{KEY} of {HIDDEN}"), CALL),

@@ -6,6 +6,7 @@ are behind it, one file each.
 
 from __future__ import annotations
 
+from toolhand.sessions.archive import Archive
 from toolhand.sessions.entries import AuditQuery, AuditRow, Busy, Entry, Hit, Lease, Summary
 from toolhand.sessions.memory import MemoryStore
 from toolhand.sessions.session import Session
@@ -13,6 +14,7 @@ from toolhand.sessions.store import SessionStore, open_store
 from toolhand.sessions.stored import StoredSession
 
 __all__ = [
+    "Archive",
     "AuditQuery",
     "AuditRow",
     "Busy",

@@ -229,6 +229,18 @@ class StoredSession(Session):
         self._write("undone", lambda: {"from": first, "left": length})
         del self._seqs[place:]
 
+    async def remove(self) -> None:
+        """Removes it from its store, for good. Only for its holder.
+
+        Raises:
+            SessionError: when it is not held.
+        """
+        await self.saved()
+        if self._lease is None:
+            raise SessionError(f"the session '{self.id}' can be removed by its holder alone")
+        await self.store.remove(self._lease)
+        self._tail, self._next_seq = Tail(), 0
+
     def audit(self, row: AuditRow) -> None:
         """Takes a row of the audit along with the next entries."""
         if self._lease is not None:

@@ -1,0 +1,162 @@
+"""The sessions of a store for people and programs that look after them: to list, read, export, search, undo and remove."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Literal, TextIO, TypeAlias
+
+from toolhand.core.errors import SessionError
+from toolhand.core.jsonable import jsonable, result_text
+from toolhand.core.language import Language
+from toolhand.core.messages import Message, Note, Text
+from toolhand.sessions import codec
+from toolhand.sessions.entries import Hit, Summary
+from toolhand.sessions.session import refusal
+from toolhand.sessions.store import SessionStore
+from toolhand.sessions.stored import StoredSession
+
+Form: TypeAlias = Literal["jsonl", "openai"]
+"""How a session is written out: each message as a JSON object on a line of its own, in Toolhand's words or in OpenAI's."""
+
+
+class Archive:
+    """What can be done with the sessions of a store beside running in them.
+
+    Where a method takes a `user`, it refuses sessions of others; None is a program that may see everybody's.
+
+    Args:
+        store: where they are kept.
+    """
+
+    def __init__(self, store: SessionStore) -> None:
+        self.store = store
+
+    async def sessions(self, *, user: str | None = None, page: int = 200) -> AsyncIterator[Summary]:
+        """Every session, the last used first, read in pages.
+
+        Args:
+            user: whose.
+            page: how many are read at once.
+        """
+        last: Summary | None = None
+        while found := await self.store.list(owner=user, before=last, limit=page):
+            for summary in found:
+                yield summary
+            last = found[-1]
+
+    async def summary(self, session_id: str, *, user: str | None = None) -> Summary:
+        """What a list says of a session.
+
+        Raises:
+            SessionError: when there is none of that name, or it is another user's.
+        """
+        found = await self.store.find(session_id)
+        if found is None:
+            raise SessionError(f"there is no session '{session_id}' in the store {self.store.name}")
+        if user is not None and found.owner != user:
+            raise SessionError(refusal(session_id, user))
+        return found
+
+    async def messages(self, session_id: str, *, user: str | None = None) -> list[Message]:
+        """Everything that was said.
+
+        Raises:
+            SessionError: when there is none of that name, or it is another user's.
+        """
+        await self.summary(session_id, user=user)
+        session = StoredSession(session_id, self.store)
+        await session.load()
+        while await session.load_older():
+            pass
+        return session.recent()
+
+    async def export(
+        self, session_id: str, file: TextIO, form: Form = "jsonl", *, user: str | None = None
+    ) -> int:
+        """Writes a session out, a message a line.
+
+        Args:
+            session_id: the session.
+            file: where to.
+            form: in whose words.
+            user: who asks.
+
+        Returns:
+            how many lines.
+
+        Raises:
+            SessionError: when there is none of that name, or it is another user's.
+        """
+        messages = await self.messages(session_id, user=user)
+        lines = openai_messages(messages) if form == "openai" else list(map(codec.message_json, messages))
+        file.writelines(codec.written(line) + "\n" for line in lines)
+        return len(lines)
+
+    async def search(
+        self, text: str, *, user: str | None = None, session_id: str | None = None, limit: int = 20
+    ) -> Sequence[Hit]:
+        """Messages with these words in them, the newest first; see `SessionStore.search`."""
+        return await self.store.search(text, owner=user, session_id=session_id, limit=limit)
+
+    async def undo(self, session_id: str, *, user: str | None = None) -> str:
+        """Takes the last message of the user back, with all that came of it; gives the user's words.
+
+        Raises:
+            SessionError: when there is none of that name, it is another user's, or there is nothing to undo.
+        """
+        found = await self.summary(session_id, user=user)
+        session = StoredSession(session_id, self.store, user=found.owner)
+        async with session.held():
+            return await session.undo()
+
+    async def remove(self, session_id: str, *, user: str | None = None) -> None:
+        """Removes a session for good, once no run has it. What the audit says of it stays.
+
+        Raises:
+            SessionError: when there is none of that name, it is another user's, or in use for too long.
+        """
+        found = await self.summary(session_id, user=user)
+        session = StoredSession(session_id, self.store, user=found.owner)
+        async with session.held():
+            await session.remove()
+
+
+def openai_messages(messages: Sequence[Message], language: Language = "en") -> list[dict[str, Any]]:
+    """A history in OpenAI's words, for programs that read those.
+
+    Args:
+        messages: the history.
+        language: of the words that stand for a result without any.
+
+    Source: https://platform.openai.com/docs/api-reference/chat.
+    """
+    found: list[dict[str, Any]] = []
+    for message in messages:
+        if message.role == "tool":
+            found.extend(
+                {
+                    "role": "tool",
+                    "tool_call_id": result.call_id,
+                    "content": result_text(result, language),
+                }
+                for result in message.results
+            )
+            continue
+        text = "\n".join(part.text for part in message.parts if isinstance(part, Text | Note))
+        line: dict[str, Any] = {"role": message.role, "content": text}
+        if message.calls:
+            line["content"] = text or None
+            line["tool_calls"] = [
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {
+                        "name": call.name,
+                        "arguments": json.dumps(jsonable(call.arguments), ensure_ascii=False),
+                    },
+                }
+                for call in message.calls
+            ]
+        found.append(line)
+    return found
