@@ -16,6 +16,7 @@ from toolhand.core.language import Language
 from toolhand.core.messages import Sampling
 from toolhand.core.tools import ToolChoice
 from toolhand.execution.running import run_blocking
+from toolhand.ladder import Ladder, profile_of
 from toolhand.models import Model
 from toolhand.models.resolve import resolve
 from toolhand.observability import Sink
@@ -286,8 +287,9 @@ class Agent:
 def _protocol(protocol: str | ModelProtocol, model: Model) -> ModelProtocol:
     if not isinstance(protocol, str):
         return protocol
-    name = getattr(model, "protocol", "native") if protocol == "auto" else protocol
-    found: ModelProtocol | None = plugins.found("protocols", name, "PROTOCOL")
+    if protocol == "auto":
+        return Ladder(profile_of(model))
+    found: ModelProtocol | None = plugins.found("protocols", protocol, "PROTOCOL")
     if found is None:
         there = ", ".join(("auto", *plugins.members("protocols", "PROTOCOL")))
         raise SettingsError(f"there is no protocol '{protocol}'; there is: {there}")

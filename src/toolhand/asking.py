@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from toolhand.arguments.grounding import Grounds, checked_values
 from toolhand.core.context import RunContext
-from toolhand.core.errors import ErrorCode, SettingsError, ToolError
-from toolhand.core.events import ModelReplied, ReadingMended, TextDelta, TurnStarted
+from toolhand.core.errors import ErrorCode, ModelError, SettingsError, ToolError
+from toolhand.core.events import AskedAgain, ModelReplied, ReadingMended, TextDelta, TurnStarted
 from toolhand.core.messages import Message, ModelOutput, ModelRequest, Reply, ToolCall, Usage, assistant
 from toolhand.core.tools import ToolChoice
+from toolhand.ladder import way_of
 from toolhand.models.announcing import heard_by
-from toolhand.protocols import Reader
+from toolhand.protocols import Doubting, Reader
 from toolhand.run import WORDS
 from toolhand.sessions.session import Session
 from toolhand.setup import Setup
+from toolhand.tools.collection import ToolCollection
 from toolhand.toolset import Toolset
 
 
@@ -44,14 +47,14 @@ class Asking:
 
     def __init__(self, setup: Setup, session: Session, *, streams: bool) -> None:
         self.setup, self.session, self.streams = setup, session, streams
-        self.protocol = setup.protocol
+        self.way = way_of(setup.protocol, session.id)
         self.shown = ""
         """What the user has seen of the reply that is under way."""
 
     async def ask(
         self, history: Sequence[Message], tools: Toolset, choice: ToolChoice, context: RunContext
     ) -> Answer:
-        """Asks once.
+        """Asks for one reply. Where the server refuses what a protocol needs, the next rung is asked at once.
 
         Args:
             history: what the model is shown.
@@ -63,7 +66,7 @@ class Asking:
             ModelError: when the model's server fails.
         """
         self.shown = ""
-        shown, protocol, model = tools.offered(context), self.protocol, self.setup.model.name
+        shown, protocol, model = tools.offered(context), self.way.protocol, self.setup.model.name
         if choice.names:  # a tool that is not shown cannot be chosen
             names = tuple(name for name in choice.names if name in shown)
             choice = ToolChoice(choice.mode, names) if names else ToolChoice("none")
@@ -72,7 +75,22 @@ class Asking:
         context.emit(TurnStarted(turn=context.turn, protocol=protocol.name, model=model, request=request))
         settings = tools.dispatch.settings_for(context)
         reader = protocol.reader(tools, self.session.new_call_id, settings)
-        reply, output = await self._reply(request, reader, context)
+        try:
+            reply, output = await self._reply(request, reader, context)
+        except ModelError as error:
+            refusal = None if self.shown else self.way.refused(error, request)
+            if refusal is None:
+                raise
+            context.emit(refusal)
+            return await self.ask(history, tools, choice, context)
+        if isinstance(protocol, Doubting) and (doubt := protocol.again(request, output, reply)) is not None:
+            context.emit(AskedAgain(reason=doubt.reason, odds=doubt.odds, usage=output.usage))
+            reader = protocol.reader(tools, self.session.new_call_id, settings)
+            reply, again = await self._reply(doubt.request, reader, context)
+            output = replace(again, usage=output.usage + again.usage)
+        step = self.way.heard(reply)
+        if self.way.checks_values:
+            reply = _grounded(reply, history, shown, context)
         asked = (*reply.calls, *reply.broken)
         raw = output.text or output.thinking
         unread = raw if reply.problems else ""
@@ -97,6 +115,8 @@ class Asking:
                 tools=tuple(shown),
             )
             context.emit(mended)
+        if step is not None:
+            context.emit(step)
         return Answer(reply=reply, message=message, usage=output.usage)
 
     async def _reply(
@@ -148,6 +168,15 @@ class Asking:
         while taken := await self.session.known_calls([call.id for call in (*reply.calls, *reply.broken)]):
             reply = self._claimed(reply, set(taken))
         return reply
+
+
+def _grounded(reply: Reply, history: Sequence[Message], tools: ToolCollection, context: RunContext) -> Reply:
+    """The reply without the calls that hold an id which nobody gave: they go back to the model."""
+    if not reply.calls:
+        return reply
+    calls, broken = checked_values(reply.calls, Grounds(history), tools, context.language)
+    problems = tuple(call.problem for call in broken if call.problem is not None)
+    return replace(reply, calls=calls, broken=(*reply.broken, *broken), problems=(*reply.problems, *problems))
 
 
 def _first_steps(reply: Reply, context: RunContext) -> Reply:

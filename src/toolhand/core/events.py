@@ -246,6 +246,52 @@ class FallbackTaken:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SteppedDown:
+    """The model failed at a protocol: from now on this session uses a looser one.
+
+    Args:
+        protocol: the one that it failed at.
+        next_protocol: the one that is used now.
+        reason: "unusable" (replies in a row that could not be used), "refused" (the server cannot do it), or "on trial"
+            (it was only tried again).
+    """
+
+    protocol: str
+    next_protocol: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SteppedUp:
+    """All went well for a while: the stricter protocol is tried again.
+
+    Args:
+        protocol: the one that went well.
+        next_protocol: the one that is tried now.
+        reason: "recovered".
+    """
+
+    protocol: str
+    next_protocol: str
+    reason: str = "recovered"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedAgain:
+    """A reply was doubtful, and the model was asked once more in the same turn; what it said then counts.
+
+    Args:
+        reason: what was doubtful, such as "fit": it was not sure that a tool fits.
+        odds: how sure it was, 0 to 1.
+        usage: tokens of the reply that does not count.
+    """
+
+    reason: str
+    odds: float
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryTrimmed:
     """The history was too long for the model: from now on it is shown less of it. What is stored is not touched.
 
@@ -335,6 +381,9 @@ Event: TypeAlias = (
     | CallRetried
     | CircuitChanged
     | FallbackTaken
+    | SteppedDown
+    | SteppedUp
+    | AskedAgain
     | HistoryTrimmed
     | HistoryHealed
     | LimitReached

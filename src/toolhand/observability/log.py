@@ -7,7 +7,6 @@ record, which `JsonFormatter` writes as one JSON object. Arguments, results and 
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import logging
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ from typing import Any, Final
 from toolhand.arguments.keys import fold
 from toolhand.core.context import RunContext
 from toolhand.core.events import (
+    AskedAgain,
     CallCancelled,
     CallFailed,
     CallFinished,
@@ -34,13 +34,17 @@ from toolhand.core.events import (
     RunFailed,
     RunFinished,
     RunStarted,
+    SteppedDown,
+    SteppedUp,
     TurnStarted,
 )
 from toolhand.core.messages import Fix, ToolCall
 from toolhand.core.tools import Tool
 from toolhand.observability.excerpts import PLAIN, Excerpts
-from toolhand.observability.jsonl import line_of
+from toolhand.observability.log_lines import JsonFormatter
 from toolhand.observability.outcomes import attempts, outcome
+
+__all__ = ["EventLog", "JsonFormatter"]
 
 RUNS: Final = logging.getLogger("toolhand.runs")
 CALLS: Final = logging.getLogger("toolhand.calls")
@@ -353,6 +357,20 @@ def _circuit_changed(event: CircuitChanged, context: RunContext) -> None:
         )
 
 
+def _stepped(event: SteppedDown | SteppedUp, context: RunContext) -> None:
+    is_down = isinstance(event, SteppedDown)
+    level = logging.WARNING if is_down else logging.INFO
+    if RUNS.isEnabledFor(level):
+        line = "stepped down to a looser protocol" if is_down else "trying the stricter protocol again"
+        fields = {"protocol": event.protocol, "next_protocol": event.next_protocol, "reason": event.reason}
+        _write(RUNS, level, line, context, **fields)
+
+
+def _asked_again(event: AskedAgain, context: RunContext) -> None:
+    if RUNS.isEnabledFor(logging.INFO):
+        _write(RUNS, logging.INFO, "asked again", context, reason=event.reason, odds=round(event.odds, 3))
+
+
 _LINES: Final[Mapping[type, Callable[[Any, RunContext], None]]] = {
     RunStarted: _run_started,
     TurnStarted: _turn_started,
@@ -372,28 +390,8 @@ _LINES: Final[Mapping[type, Callable[[Any, RunContext], None]]] = {
     CallRetried: _call_retried,
     FallbackTaken: _fallback_taken,
     CircuitChanged: _circuit_changed,
+    SteppedDown: _stepped,
+    SteppedUp: _stepped,
+    AskedAgain: _asked_again,
 }
 """What a line says, by the kind of event; pieces of text as they stream in are left out."""
-
-
-_STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "event"}
-
-
-class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time (UTC), level, logger, event, every field, and the traceback where there is one.
-
-    It writes other libraries' records as well. Put it on a handler of yours:
-
-        handler.setFormatter(JsonFormatter())
-    """
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The record as a line."""
-        moment = dt.datetime.fromtimestamp(record.created, dt.UTC).isoformat(timespec="milliseconds")
-        line: dict[str, Any] = {"time": moment, "level": record.levelname, "logger": record.name}
-        line["event"] = getattr(record, "event", None) or record.getMessage()
-        line |= {key: value for key, value in vars(record).items() if key not in _STANDARD}
-        traceback = record.exc_text or (self.formatException(record.exc_info) if record.exc_info else "")
-        if traceback:
-            line["traceback"] = traceback
-        return line_of(line)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from toolhand.arguments.settings import BindSettings
 from toolhand.core.language import Language
-from toolhand.core.messages import FinishReason, Message, ModelRequest, RawCall, Reply
+from toolhand.core.messages import FinishReason, Message, ModelOutput, ModelRequest, RawCall, Reply
 from toolhand.core.tools import ToolChoice
 from toolhand.tools.collection import ToolCollection
 
@@ -33,6 +34,30 @@ class Reader(Protocol):
             calls: the structured calls that came beside the text.
             finish_reason: why the model stopped; "length" makes an unfinished call `truncated`.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why a reply does not count as it is, and what to ask instead, once.
+
+    Args:
+        reason: a word, as in `AskedAgain`.
+        odds: how sure the model was, 0 to 1.
+        request: what to ask now.
+    """
+
+    reason: str
+    odds: float
+    request: ModelRequest
+
+
+@runtime_checkable
+class Doubting(Protocol):
+    """A protocol that may ask a second time in the same turn."""
+
+    def again(self, request: ModelRequest, output: ModelOutput, reply: Reply) -> Doubt | None:
+        """What to ask instead, where a reply is doubtful; None where it counts."""
         ...
 
 

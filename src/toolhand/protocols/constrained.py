@@ -10,16 +10,17 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from toolhand.arguments.settings import BindSettings
 from toolhand.core.language import Language
-from toolhand.core.messages import Message, ModelRequest, ToolCall, ToolResult
+from toolhand.core.messages import Message, ModelOutput, ModelRequest, Odds, Reply, ToolCall, ToolResult
 from toolhand.core.tools import ToolChoice
-from toolhand.protocols import Reader
+from toolhand.protocols import Doubt, Reader
 from toolhand.protocols.prompting import Writing, filled, framed_text, rendered, written_arguments
 from toolhand.protocols.reading.answers import AnswerReader
 from toolhand.protocols.reading.stream import TextReader
-from toolhand.protocols.reply_schema import ANSWER, CALLS, DECISION, reply_schema
+from toolhand.protocols.reply_schema import ANSWER, ANSWER_ONLY, CALLS, DECISION, reply_schema
 from toolhand.protocols.signatures import signatures
 from toolhand.tools.collection import ToolCollection
 
@@ -56,6 +57,10 @@ _CHOICE: Mapping[Language, Mapping[str, str]] = {
         "which": "，只能是：{names}",
     },
 }
+ODDS: Final = 20
+"""For how many of the likeliest tokens the odds are asked: the most that OpenAI's wire allows."""
+
+_EDGE: Final = ' \n\t"{:,'
 _FRAME = re.compile(r"<\s*/?\s*tool_result", re.IGNORECASE)
 
 
@@ -88,20 +93,59 @@ WRITING = Writing(rules=_rules, calls=_calls, answer=_answer, results=_results, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constrained:
-    """A protocol whose replies the server forces into shape. A server that forces nothing gets the same prompt."""
+    """A protocol whose replies the server forces into shape. A server that forces nothing gets the same prompt.
+
+    Args:
+        name: its file's name.
+        least_fit: how sure the model must be that a tool fits, 0 to 1, for its calls to count. 0 asks for no odds.
+    """
 
     name: str = "constrained"
+    least_fit: float = 0.0
 
     def render(
         self, messages: Sequence[Message], tools: ToolCollection, choice: ToolChoice, language: Language
     ) -> ModelRequest:
         """The whole history in text, and the schema of what may follow."""
         request = rendered(WRITING, messages, tools, choice, language)
-        return replace(request, grammar=reply_schema(tools, choice))
+        grammar = reply_schema(tools, choice)
+        odds = ODDS if self.least_fit and grammar is not None and "anyOf" in grammar else 0
+        return replace(request, grammar=grammar, odds=odds)
 
     def reader(self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings) -> Reader:
         """Reads calls or the answer; the answer's text is shown while it is being written."""
         return AnswerReader(TextReader(tools, new_id, settings))
+
+    def again(self, request: ModelRequest, output: ModelOutput, reply: Reply) -> Doubt | None:
+        """Where it calls without being sure that a tool fits: the same request, with only an answer left to give.
+
+        Nothing of such a reply has been shown, as calls are not. The server has read the prompt already.
+        """
+        if not request.odds or not (reply.calls or reply.broken):
+            return None
+        fit = fit_of(output.odds)
+        if fit is None or fit >= self.least_fit:
+            return None
+        return Doubt("fit", fit, replace(request, grammar=ANSWER_ONLY, odds=0))
+
+
+def fit_of(odds: Sequence[Odds]) -> float | None:
+    """How sure a model was that a tool fits when it wrote its decision, 0 to 1; None where the server did not tell.
+
+    Args:
+        odds: of the reply's tokens. The words are weighed before the grammar, so what it could not write counts for nothing.
+    """
+    for place in odds:
+        written = place.text.strip(_EDGE)
+        if written and ("true".startswith(written) or "false".startswith(written)):
+            weights = {True: 0.0, False: 0.0}
+            for text, weight in place.likely.items():
+                word = text.strip(_EDGE)
+                for value, name in ((True, "true"), (False, "false")):
+                    weights[value] += weight if word and name.startswith(word) else 0.0
+            total = sum(weights.values())
+            return weights[True] / total if total else None
+    return None
 
 
 PROTOCOL = Constrained()

@@ -92,7 +92,8 @@ def rendered(
     text = "\n\n".join(part for part in instructions if part)
     head = [Message(role="system", parts=(Text(text),))] if text else []
     body = [Message(role=role, parts=(Text(text),)) for role, text in turns]  # type: ignore[arg-type]
-    return ModelRequest(messages=(*head, *body), stop=writing.stop if len(tools) else (), language=language)
+    stop = writing.stop if len(tools) else ()
+    return ModelRequest(messages=(*head, *body), tool_choice=choice, stop=stop, language=language)
 
 
 def _add(turns: list[tuple[str, str]], role: str, text: str) -> None:

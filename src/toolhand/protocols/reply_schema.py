@@ -59,14 +59,13 @@ def reply_schema(tools: ToolCollection, choice: ToolChoice) -> dict[str, Any] | 
     """
     if not len(tools):
         return None
-    answer = _object({DECISION: {"const": False}, ANSWER: {"type": "string"}})
     offered = [tool for tool in tools if choice.allows(tool.name)]
     if not offered:
-        return answer
+        return dict(ANSWER_ONLY)
     calls = _object({DECISION: {"const": True}, CALLS: _calls(offered)})
     if choice.mode == "required":
         return calls
-    return {"anyOf": [calls, answer]}
+    return {"anyOf": [calls, ANSWER_ONLY]}
 
 
 def _calls(tools: list[Tool]) -> dict[str, Any]:
@@ -88,6 +87,10 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
         "required": list(properties),
         "additionalProperties": False,
     }
+
+
+ANSWER_ONLY: Final[Mapping[str, Any]] = _object({DECISION: {"const": False}, ANSWER: {"type": "string"}})
+"""What is left where nothing may be called."""
 
 
 def _arguments(tool: Tool) -> dict[str, Any]:

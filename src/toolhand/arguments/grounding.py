@@ -1,0 +1,216 @@
+"""Whether a call's values were given by anybody: found in the conversation or in a result, or made up by the model.
+
+Only ids are judged strictly (order numbers, customer ids, e-mail addresses): nobody can know one without having been told, while
+a city or an amount may be known or worked out. A small model that skips a step invents the id that the step would have told.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Final
+
+from toolhand.core.errors import ErrorCode, ToolError
+from toolhand.core.jsonable import jsonable, result_text
+from toolhand.core.language import Language
+from toolhand.core.messages import Message, Note, Text, ToolCall
+from toolhand.core.tools import Tool
+from toolhand.tools.collection import ToolCollection
+
+_WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
+    "en": {
+        "invented": "The value {value} of '{name}' is neither in the conversation nor in a result: nobody gave it.",
+        "tool": "First call {tools}, which can tell it; then call '{tool}' with what it gives.",
+        "user": "Take it from a result of another tool, or ask the user for it.",
+    },
+    "zh": {
+        "invented": "“{name}”的值 {value} 在对话和结果中都没有出现过，不是谁给出的。",
+        "tool": "请先调用 {tools} 查到它，再用查到的值调用 {tool}。",
+        "user": "请从其他工具的结果中取得它，或者询问用户。",
+    },
+}
+
+_PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[\u3400-\u9fff]+")
+_ID_WORDS: Final = frozenset({"id", "ids", "uuid", "guid", "email"})
+_ID_NAME: Final = re.compile(r"(?:编号|单号|订单号|工号|账号|卡号|邮箱|流水号)$")
+_ID_TOLD: Final = re.compile(r"\b(?:id|uuid|identifier)\b|编号|单号|工号|流水号", re.IGNORECASE)
+_NUMBER_OF: Final = frozenset({"number", "no", "num"})
+_STAND_IN: Final = re.compile(r"[<{\[].*[>}\]]$|(?:your|the|some|example|sample|my)[_ -]", re.IGNORECASE)
+_NOT_WORD: Final = re.compile(r"[\W_]+")
+_TOKEN: Final = re.compile(r"[^\W_]+")
+_HAN: Final = re.compile(r"[\u3400-\u9fff]")
+_SHORT: Final = 4
+"""A value of fewer characters has to stand alone; a longer one may be a part of what was said."""
+
+_MOST_TOLD: Final = 3
+_LONGEST_VALUE: Final = 60
+
+
+class Grounds:
+    """What was said to a model: by its user, its system message and its tools, but not by itself.
+
+    Args:
+        messages: what it was shown.
+    """
+
+    def __init__(self, messages: Iterable[Message]) -> None:
+        self._messages = messages
+
+    @cached_property
+    def _said(self) -> str:
+        return unicodedata.normalize("NFKC", "\n".join(_texts(self._messages))).casefold()
+
+    @cached_property
+    def _joined(self) -> str:
+        return _NOT_WORD.sub("", self._said)
+
+    def holds(self, value: object) -> bool:
+        """Whether a value was said, whatever its case, blanks and punctuation."""
+        text = unicodedata.normalize("NFKC", str(value)).casefold()
+        pieces = _TOKEN.findall(text)
+        joined = "".join(pieces)
+        if len(joined) >= _SHORT or _HAN.search(joined):
+            return joined in self._joined
+        alone = r"(?<![^\W_])" + r"[\W_]*".join(map(re.escape, pieces)) + r"(?![^\W_])"
+        return not pieces or re.search(alone, self._said) is not None
+
+
+def _texts(messages: Iterable[Message]) -> Iterator[str]:
+    for message in messages:
+        if message.role == "assistant":
+            continue
+        yield from (part.text for part in message.parts if isinstance(part, Text | Note))
+        yield from (result_text(result) for result in message.results if result.ok)
+
+
+def checked_values(
+    calls: Sequence[ToolCall], grounds: Grounds, tools: ToolCollection, language: Language
+) -> tuple[tuple[ToolCall, ...], tuple[ToolCall, ...]]:
+    """Parts calls into those that may run and those with an id that nobody gave.
+
+    An optional id that nobody gave is left out of its call; a required one makes the call broken.
+
+    Args:
+        calls: bound calls.
+        grounds: what was said.
+        tools: what may be called; the problem names those that can tell the id.
+        language: of the problem's words.
+    """
+    good: list[ToolCall] = []
+    broken: list[ToolCall] = []
+    for call in calls:
+        tool = tools.get(call.name)
+        invented = [] if tool is None else list(_invented(call, tool, grounds))
+        if tool is None or not invented:
+            good.append(call)
+            continue
+        needed = [name for name in invented if name in tool.required]
+        if needed:
+            broken.append(replace(call, problem=_problem(call, tool, needed[0], tools, language)))
+        else:
+            kept = {name: value for name, value in call.arguments.items() if name not in invented}
+            good.append(replace(call, arguments=kept))
+    return tuple(good), tuple(broken)
+
+
+def _invented(call: ToolCall, tool: Tool, grounds: Grounds) -> Iterator[str]:
+    for name, value in call.arguments.items():
+        schema = tool.properties.get(name)
+        if isinstance(schema, Mapping) and is_id(name, schema) and name not in tool.injected:
+            values = value if isinstance(value, list) else [value]
+            if any(_looks_made_up(item, name) and not grounds.holds(item) for item in values):
+                yield name
+
+
+def is_id(name: str, schema: Mapping[str, Any]) -> bool:
+    """Whether a parameter takes something that nobody can know without being told: an id, a number of an order, an address.
+
+    Args:
+        name: the parameter's name.
+        schema: its schema. One with a choice of values or a default is no id.
+    """
+    if schema.get("enum") or "const" in schema or schema.get("default") is not None:
+        return False
+    kind = schema.get("type", "string")
+    item = schema.get("items")
+    if kind == "array" and isinstance(item, Mapping):
+        kind = item.get("type", "string")
+    if kind not in ("string", "integer"):
+        return False
+    parts = [part.casefold() for part in _PART.findall(name)]
+    if (parts and parts[-1] in _ID_WORDS) or _ID_NAME.search(name):
+        return True
+    if kind == "string" and len(parts) > 1 and parts[-1] in _NUMBER_OF:
+        return True
+    return kind == "string" and bool(_ID_TOLD.search(str(schema.get("description") or "")))
+
+
+def _looks_made_up(value: object, name: str) -> bool:
+    """Whether a value is of the kind that is made up: digits, an address, or words that stand for a value."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return False
+    text = str(value)
+    if any(character.isdigit() for character in text) or "@" in text or _STAND_IN.match(text):
+        return True
+    return _NOT_WORD.sub("", text).casefold() == _NOT_WORD.sub("", name).casefold()
+
+
+def _problem(call: ToolCall, tool: Tool, name: str, tools: ToolCollection, language: Language) -> ToolError:
+    words = _WORDS[language]
+    value = str(jsonable(call.arguments[name]))[:_LONGEST_VALUE]
+    givers = [giver.name for giver in tools_that_tell(name, tool, tools)][:_MOST_TOLD]
+    joint = "、" if language == "zh" else " / "
+    hint = words["tool"].format(tools=joint.join(givers), tool=tool.name) if givers else words["user"]
+    return ToolError(
+        code=ErrorCode.INVALID_ARGUMENT,
+        message=words["invented"].format(value=value, name=name),
+        retryable=True,
+        path=f"$.{name}",
+        hint=hint,
+        details={"invented": name, "tools": givers},
+    )
+
+
+def tools_that_tell(name: str, tool: Tool, tools: ToolCollection) -> list[Tool]:
+    """The tools that may tell a parameter's value, the likeliest first: they only read, ask for no such value, and speak of it.
+
+    Args:
+        name: the parameter.
+        tool: its tool.
+        tools: all that may be called.
+    """
+    schema = tool.properties.get(name) or {}
+    about = _nouns(f"{name} {schema.get('description') or ''}")
+    own = _nouns(name)
+    found: list[tuple[int, Tool]] = []
+    for other in tools:
+        if other.name == tool.name or name in other.properties or other.rules.effect != "reads":
+            continue
+        weight = 3 * len(own & _nouns(other.name)) + len(about & _nouns(f"{other.name} {other.description}"))
+        if weight:
+            found.append((weight, other))
+    return [other for _, other in sorted(found, key=lambda pair: -pair[0])]
+
+
+_EMPTY_NOUNS: Final = frozenset(
+    re.findall(
+        r"\w+",
+        "id ids uuid guid identifier number no num code the a an of to for by in on with and or its get find search list query "
+        "look lookup fetch show such as unique",
+    )
+)
+
+
+def _nouns(text: str) -> frozenset[str]:
+    """The words of a text without those that say nothing: English words in the singular, pairs of Chinese characters."""
+    words: set[str] = set()
+    for part in _PART.findall(text):
+        if _HAN.match(part):
+            words |= {part[at : at + 2] for at in range(len(part) - 1)} or {part}
+        else:
+            word = part.casefold()
+            words.add(word[:-1] if len(word) > 3 and word.endswith("s") else word)
+    return frozenset(words) - _EMPTY_NOUNS - {"编号", "单号", "查询", "查找", "获取"}

@@ -1,0 +1,211 @@
+"""Stepping from rung to rung: one `Ladder` for an agent, one `Climb` for each session.
+
+A neutral history makes a step no more than choosing another renderer. A rung is left after some replies in a row that could not
+be used, or at once when the server refuses what it asks for. Coming up again is tried after a while, not assumed.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from toolhand.arguments.settings import BindSettings
+from toolhand.core import plugins
+from toolhand.core.errors import ModelError, ModelFault, SettingsError
+from toolhand.core.events import SteppedDown, SteppedUp
+from toolhand.core.language import Language
+from toolhand.core.messages import Message, ModelRequest, Reply
+from toolhand.core.tools import ToolChoice
+from toolhand.ladder.profile import Profile
+from toolhand.protocols import ModelProtocol, Reader
+from toolhand.protocols.constrained import Constrained
+from toolhand.tools.collection import ToolCollection
+
+MOST_SESSIONS: Final = 10_000
+"""Of how many sessions it is remembered where they stand; the one that was not used for longest starts again at the top."""
+
+LONGEST_RECOVERY: Final = 256
+
+REFUSALS: Final = frozenset({400, 422, 501})
+"""Statuses with which servers refuse a field that they do not know or cannot do, such as tools or a response format."""
+
+
+class Way(Protocol):
+    """How one session speaks to its model, and what is learnt from each reply."""
+
+    @property
+    def protocol(self) -> ModelProtocol:
+        """The protocol to ask with now."""
+        ...
+
+    @property
+    def checks_values(self) -> bool:
+        """Whether ids that nobody gave are sent back."""
+        ...
+
+    def heard(self, reply: Reply) -> SteppedDown | SteppedUp | None:
+        """Takes note of a reply; gives the step that follows from it."""
+        ...
+
+    def refused(self, error: ModelError, request: ModelRequest) -> SteppedDown | None:
+        """Takes note of a refusal; gives the step after which it is worth asking again."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Steady:
+    """One protocol for all turns, as a user chose it."""
+
+    protocol: ModelProtocol
+    checks_values: bool = False
+
+    def heard(self, reply: Reply) -> None:
+        """Nothing follows."""
+        del reply
+
+    def refused(self, error: ModelError, request: ModelRequest) -> None:
+        """Nothing follows."""
+        del error, request
+
+
+class Ladder:
+    """The protocols that a model's profile names, in their order. As a protocol it is its first rung.
+
+    Args:
+        profile: of the model.
+
+    Raises:
+        SettingsError: when the profile names a protocol that does not exist.
+    """
+
+    name = "auto"
+
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+        self.rungs = tuple(_rung(name, profile) for name in profile.rungs)
+        self.refused_rungs: set[int] = set()
+        """Rungs that the server cannot do, for every session."""
+        self._climbs: OrderedDict[str, Climb] = OrderedDict()
+
+    def render(
+        self, messages: Sequence[Message], tools: ToolCollection, choice: ToolChoice, language: Language
+    ) -> ModelRequest:
+        """As the first rung does."""
+        return self.rungs[self.top].render(messages, tools, choice, language)
+
+    def reader(self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings) -> Reader:
+        """As the first rung does."""
+        return self.rungs[self.top].reader(tools, new_id, settings)
+
+    @property
+    def top(self) -> int:
+        """The first rung that the server has not refused."""
+        return next((n for n in range(len(self.rungs)) if n not in self.refused_rungs), len(self.rungs) - 1)
+
+    def climb(self, session_id: str) -> Climb:
+        """Where a session stands."""
+        climb = self._climbs.get(session_id)
+        if climb is None:
+            climb = self._climbs[session_id] = Climb(self)
+        self._climbs.move_to_end(session_id)
+        while len(self._climbs) > MOST_SESSIONS:
+            self._climbs.popitem(last=False)
+        return climb
+
+
+class Climb:
+    """One session's place on the ladder.
+
+    Args:
+        ladder: the agent's.
+    """
+
+    def __init__(self, ladder: Ladder) -> None:
+        self._ladder = ladder
+        self._at = ladder.top
+        self._failures = 0
+        self._good = 0
+        self._recovery = ladder.profile.recovery
+        self._is_on_trial = False
+        self._refused: list[int] = []
+
+    @property
+    def protocol(self) -> ModelProtocol:
+        """The rung to ask on now."""
+        if self._at in self._ladder.refused_rungs:
+            self._at = self._ladder.top
+        return self._ladder.rungs[self._at]
+
+    @property
+    def checks_values(self) -> bool:
+        """Whether ids that nobody gave are sent back."""
+        return self._ladder.profile.checks_values
+
+    def heard(self, reply: Reply) -> SteppedDown | SteppedUp | None:
+        """Takes note of a reply: too many in a row that cannot be used lead down, enough good ones up again."""
+        if self._refused:
+            self._ladder.refused_rungs.update(self._refused)
+            self._refused = []
+        if is_usable(reply):
+            self._failures = 0
+            self._good += 1
+            self._is_on_trial = self._is_on_trial and self._good < self._ladder.profile.failures
+            return self._up() if self._good >= self._recovery else None
+        self._good = 0
+        self._failures += 1
+        if self._is_on_trial:  # one failure is enough for a rung that was only tried
+            self._recovery = min(self._recovery * 2, LONGEST_RECOVERY)
+            return self._down("on trial")
+        return self._down("unusable") if self._failures >= self._ladder.profile.failures else None
+
+    def refused(self, error: ModelError, request: ModelRequest) -> SteppedDown | None:
+        """Takes note of a refusal, such as of tools or of a response format: the next rung asks for less.
+
+        What the server cannot do is remembered for all sessions, once it took what a later rung asked for.
+        """
+        before = self._at
+        asks_for_more = bool(request.tools) or request.grammar is not None
+        is_refusal = error.fault == ModelFault.REFUSED and error.status in REFUSALS
+        step = self._down("refused") if is_refusal and asks_for_more else None
+        if step is not None:
+            self._refused.append(before)
+        elif self._refused:  # it was nothing that a protocol could help
+            self._at, self._refused = self._refused[0], []
+        return step
+
+    def _down(self, reason: str) -> SteppedDown | None:
+        if self._at + 1 >= len(self._ladder.rungs):
+            return None
+        before = self.protocol.name
+        self._at += 1
+        self._failures = self._good = 0
+        self._is_on_trial = False
+        return SteppedDown(protocol=before, next_protocol=self.protocol.name, reason=reason)
+
+    def _up(self) -> SteppedUp | None:
+        above = next((n for n in range(self._at - 1, -1, -1) if n not in self._ladder.refused_rungs), None)
+        if above is None:
+            return None
+        before = self.protocol.name
+        self._at, self._good, self._is_on_trial = above, 0, True
+        return SteppedUp(protocol=before, next_protocol=self.protocol.name)
+
+
+def way_of(protocol: ModelProtocol, session_id: str) -> Way:
+    """How a session speaks to its model: where it stands on a ladder, or the one protocol that there is."""
+    return protocol.climb(session_id) if isinstance(protocol, Ladder) else Steady(protocol)
+
+
+def is_usable(reply: Reply) -> bool:
+    """Whether a reply says something that can be used: a call that can run, or an answer, and nothing that could not be read."""
+    return bool(reply.calls) or (not reply.problems and bool((reply.text or "").strip()))
+
+
+def _rung(name: str, profile: Profile) -> ModelProtocol:
+    found: ModelProtocol | None = plugins.found("protocols", name, "PROTOCOL")
+    if found is None:
+        there = ", ".join(plugins.members("protocols", "PROTOCOL"))
+        raise SettingsError(f"{profile.origin}: there is no protocol '{name}'; there is: {there}")
+    return replace(found, least_fit=profile.least_fit) if isinstance(found, Constrained) else found

@@ -1,0 +1,166 @@
+"""What is known about how a model takes its tools: on which rung it starts and how it is helped. Data, which a probe can replace.
+
+The package knows some families (`profiles.toml`). A profile that `toolhand probe` wrote for a model wins over it: a TOML file in
+the folder `profiles` of the user's configuration folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+from toolhand.core.errors import SettingsError
+from toolhand.models import Model
+from toolhand.models.facts import config_folder
+
+_JOINTS: Final = re.compile(r"[:@_\s]+")
+_UNSAFE: Final = re.compile(r"[^a-z0-9._-]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """How a model is spoken to.
+
+    Args:
+        rungs: protocols by name, the one to start with first, each next one looser.
+        failures: how many replies in a row that cannot be used make it step down.
+        recovery: after how many good replies in a row the rung above is tried again; doubled whenever that fails.
+        least_fit: how sure the model must be that a tool fits (0 to 1, as the constrained protocol's odds tell it) for its calls
+            to count; less makes it answer instead. 0 asks for no odds.
+        checks_values: whether ids that nobody gave are sent back to the model instead of run.
+        origin: where this was learnt.
+    """
+
+    rungs: tuple[str, ...] = ("native", "constrained", "json", "template")
+    failures: int = 2
+    recovery: int = 8
+    least_fit: float = 0.0
+    checks_values: bool = True
+    origin: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.rungs or self.failures < 1 or self.recovery < 1 or not 0 <= self.least_fit < 1:
+            raise SettingsError(
+                f"a profile{f' ({self.origin})' if self.origin else ''} needs at least one rung, failures and recovery of at "
+                f"least 1, and a least_fit from 0 to below 1"
+            )
+
+
+_FIELDS: Final = {field.name: field.type for field in fields(Profile) if field.name != "origin"}
+
+
+def profile_of(model: Model) -> Profile:
+    """The profile of a model: what a probe found, else what the package knows of its family, else the default.
+
+    Raises:
+        SettingsError: when the user's file for it cannot be read.
+    """
+    own = profile_path(model)
+    if own.is_file():
+        return _read(own)
+    table = _package()
+    for beginning in _beginnings(bare_name(model)):
+        if beginning in table:
+            return _made(table[beginning], origin=f"the package, {beginning}")
+    return _made(table.get("default", {}), origin="the default")
+
+
+def bare_name(model: Model) -> str:
+    """A model's own name, without its provider, its organisation and its server: "qwen2.5-coder-1.5b-instruct"."""
+    path = getattr(getattr(model, "settings", None), "path", None)
+    if isinstance(path, Path):
+        return _JOINTS.sub("-", path.stem.lower())
+    name = model.name.lower()
+    name = name.partition("#")[2] if "://" in name else name.partition(":")[2] or name
+    return _JOINTS.sub("-", name.rpartition("/")[2])
+
+
+def profile_path(model: Model) -> Path:
+    """Where the profile that a probe writes for a model lies. A model on another server is another one."""
+    where = _UNSAFE.sub("-", model.name.partition("#")[0].lower()) if "://" in model.name else ""
+    name = "-".join(filter(None, (where, bare_name(model))))
+    return config_folder() / "profiles" / f"{_UNSAFE.sub('-', name).strip('-.') or 'model'}.toml"
+
+
+def write_profile(model: Model, profile: Profile, *, remark: str = "") -> Path:
+    """Writes a model's profile, which every later agent with that model uses.
+
+    Args:
+        model: the model.
+        profile: what was found.
+        remark: a line on how it was found.
+
+    Returns:
+        The file.
+
+    Raises:
+        SettingsError: when it cannot be written.
+    """
+    path = profile_path(model)
+    rows = asdict(profile)
+    rows.pop("origin")
+    lines = [f"# {line}" for line in remark.splitlines()]
+    lines += [f"{key} = {_toml(value)}" for key, value in rows.items()]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_suffix(f".{os.getpid()}.tmp")
+        fresh.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        fresh.replace(path)
+    except OSError as error:
+        raise SettingsError(f"the profile {path} cannot be written: {error.strerror}") from None
+    return path
+
+
+def _toml(value: Any) -> str:
+    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
+
+
+def _beginnings(name: str) -> Iterator[str]:
+    """The name and its beginnings up to a joint, the longest first."""
+    yield name
+    for end in range(len(name) - 1, 0, -1):
+        if name[end] in "-.":
+            yield name[:end]
+
+
+@cache
+def _package() -> Mapping[str, Mapping[str, Any]]:
+    return tomllib.loads(files("toolhand.ladder").joinpath("profiles.toml").read_text("utf-8"))
+
+
+def _read(path: Path) -> Profile:
+    try:
+        rows = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise SettingsError(f"the profile {path} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"the profile {path} is not TOML: {error}; probe the model again") from None
+    return _made(rows, origin=str(path))
+
+
+def _made(rows: Mapping[str, Any], *, origin: str) -> Profile:
+    known: dict[str, Any] = {}
+    for key, value in rows.items():
+        if key not in _FIELDS:
+            raise SettingsError(f"{origin}: a profile has no '{key}'; there is: {', '.join(_FIELDS)}")
+        if not _fits(key, value):
+            raise SettingsError(f"{origin}: {key} cannot be {value!r}")
+        known[key] = tuple(value) if key == "rungs" else value
+    return Profile(**known, origin=origin)
+
+
+def _fits(key: str, value: Any) -> bool:
+    if key == "rungs":
+        return isinstance(value, list) and all(isinstance(name, str) for name in value)
+    if key == "checks_values":
+        return isinstance(value, bool)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and (key == "least_fit" or isinstance(value, int))

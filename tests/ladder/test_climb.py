@@ -1,0 +1,251 @@
+"""Stepping down, coming up again, and what a server refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolhand import Agent, tool
+from toolhand.core.errors import ModelError, ModelFault, SettingsError
+from toolhand.core.events import AskedAgain, SteppedDown, SteppedUp, TurnStarted
+from toolhand.core.messages import ModelOutput, Odds, RawCall, Reply, ToolCall, Usage, user
+from toolhand.ladder import Ladder, Profile, way_of
+from toolhand.ladder.climb import LONGEST_RECOVERY, MOST_SESSIONS
+from toolhand.protocols.constrained import fit_of
+from toolhand.testing import ScriptedModel
+
+GOOD = Reply(text="Fine.")
+CALLS = Reply(calls=(ToolCall(id="c1", name="get_weather"),))
+BAD = Reply()
+
+
+@tool
+def get_weather(city: str) -> str:
+    """The weather of a city."""
+    return f"{city}: 21 °C"
+
+
+def climb_of(**settings):
+    return Ladder(Profile(rungs=("native", "json", "template"), **settings)).climb("s")
+
+
+def names(way, replies):
+    stood = []
+    for reply in replies:
+        way.heard(reply)
+        stood.append(way.protocol.name)
+    return stood
+
+
+def test_failures_in_a_row_lead_down_and_a_good_reply_forgives_them():
+    way = climb_of(failures=2)
+    assert names(way, [BAD, GOOD, BAD, BAD]) == ["native", "native", "native", "json"]
+    assert names(way, [BAD, CALLS, BAD, BAD, BAD, BAD]) == [
+        "json",
+        "json",
+        "json",
+        "template",
+        "template",
+        "template",
+    ]
+
+
+def test_after_enough_good_replies_the_rung_above_is_tried_and_one_failure_ends_the_trial():
+    way = climb_of(failures=2, recovery=3)
+    names(way, [BAD, BAD])
+    assert names(way, [GOOD] * 3) == ["json", "json", "native"]
+    assert names(way, [BAD]) == ["json"]
+    assert names(way, [GOOD] * 6) == ["json"] * 5 + ["native"], "the next trial comes twice as late"
+
+
+def test_a_trial_that_goes_well_is_over():
+    way = climb_of(failures=2, recovery=2)
+    names(way, [BAD, BAD, GOOD, GOOD])
+    assert way.protocol.name == "native"
+    assert names(way, [GOOD, GOOD, BAD]) == ["native"] * 3
+    assert names(way, [BAD]) == ["json"]
+
+
+def test_waiting_for_a_trial_has_an_end():
+    way = climb_of(failures=1, recovery=1)
+    way.heard(BAD)
+    for _ in range(40):
+        while way.protocol.name != "native":
+            way.heard(GOOD)
+        way.heard(BAD)
+    turns = 0
+    while way.protocol.name != "native":
+        way.heard(GOOD)
+        turns += 1
+    assert turns == LONGEST_RECOVERY
+
+
+def test_sessions_stand_on_their_own_and_the_oldest_are_forgotten():
+    ladder = Ladder(Profile(failures=1))
+    ladder.climb("a").heard(BAD)
+    assert ladder.climb("a").protocol.name == "constrained"
+    assert ladder.climb("b").protocol.name == "native"
+    for number in range(MOST_SESSIONS):
+        ladder.climb(str(number))
+    assert ladder.climb("a").protocol.name == "native"
+
+
+REFUSED = ModelError("no tools", fault=ModelFault.REFUSED, status=400)
+
+
+def test_what_a_server_refuses_is_refused_for_every_session():
+    ladder = Ladder(Profile(rungs=("native", "json")))
+    request = ladder.render(
+        [user("?")], Agent(ScriptedModel([]), tools=[get_weather]).tools, way_choice(), "en"
+    )
+    climb = ladder.climb("a")
+    assert climb.refused(REFUSED, request) == SteppedDown(
+        protocol="native", next_protocol="json", reason="refused"
+    )
+    assert ladder.climb("b").protocol.name == "native", "it may yet have been the request"
+    climb.heard(GOOD)
+    assert ladder.climb("b").protocol.name == "json"
+    assert ladder.climb("b").refused(REFUSED, request) is None
+
+
+def way_choice():
+    from toolhand.core.tools import ToolChoice  # noqa: PLC0415
+
+    return ToolChoice()
+
+
+def test_a_refusal_that_no_rung_helps_changes_nothing():
+    ladder = Ladder(Profile(rungs=("native", "constrained")))
+    tools = Agent(ScriptedModel([]), tools=[get_weather]).tools
+    request = ladder.render([user("?")], tools, way_choice(), "en")
+    climb = ladder.climb("a")
+    assert climb.refused(REFUSED, request)
+    assert climb.refused(REFUSED, request) is None
+    assert climb.protocol.name == "native"
+    assert not ladder.refused_rungs
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ModelError("busy", fault=ModelFault.OVERLOADED, status=503, retryable=True),
+        ModelError("key", fault=ModelFault.KEY, status=401),
+        ModelError("gone", status=404),
+    ],
+)
+def test_other_failures_are_no_refusal(error):
+    climb = climb_of()
+    request = climb.protocol.render(
+        [user("?")], Agent(ScriptedModel([]), tools=[get_weather]).tools, way_choice(), "en"
+    )
+    assert climb.refused(error, request) is None
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"rungs": ()}, {"failures": 0}, {"recovery": 0}, {"least_fit": 1.0}, {"rungs": ("nothing_such",)}],
+)
+def test_a_profile_that_cannot_be_is_refused(settings):
+    with pytest.raises(SettingsError):
+        Ladder(Profile(**settings))
+
+
+def test_one_protocol_for_all_turns_is_never_left():
+    from toolhand.protocols.json import PROTOCOL  # noqa: PLC0415
+
+    way = way_of(PROTOCOL, "s")
+    assert way.heard(BAD) is None
+    assert way.protocol is PROTOCOL
+    assert not way.checks_values
+
+
+async def test_a_run_steps_down_visibly_and_answers():
+    script = [
+        "",
+        "",
+        '{"fits": true, "calls": [{"tool": "get_weather", "args": {"city": "Oslo"}}]}',
+        "21 °C in Oslo.",
+    ]
+    agent = Agent(ScriptedModel(script), tools=[get_weather])
+    events = []
+    run = await agent.run("Oslo?", session="s", on_event=events.append)
+    assert run.output == "21 °C in Oslo."
+    assert [event.protocol for event in events if isinstance(event, TurnStarted)] == ["native"] * 2 + [
+        "constrained"
+    ] * 2
+    assert [event.reason for event in events if isinstance(event, SteppedDown)] == ["unusable"]
+
+
+async def test_a_step_is_remembered_in_the_session_and_coming_up_is_tried():
+    agent = Agent(ScriptedModel(["", "", *["Hello."] * 12]), tools=[get_weather])
+    events = []
+    for _ in range(9):
+        await agent.run("Hi", session="s", on_event=events.append)
+    stood = [event.protocol for event in events if isinstance(event, TurnStarted)]
+    assert stood == ["native"] * 2 + ["constrained"] * 8 + ["native"]
+    assert [event.next_protocol for event in events if isinstance(event, SteppedUp)] == ["native"]
+    events.clear()
+    await agent.run("Hi", session="other", on_event=events.append)
+    assert [event.protocol for event in events if isinstance(event, TurnStarted)] == ["native"]
+
+
+async def test_a_server_without_tools_is_asked_otherwise_at_once():
+    agent = Agent(ScriptedModel([REFUSED, REFUSED, "Hello.", "Hello again."]), tools=[get_weather])
+    events = []
+    run = await agent.run("Hi", on_event=events.append)
+    assert run.output == "Hello."
+    assert [event.next_protocol for event in events if isinstance(event, SteppedDown)] == [
+        "constrained",
+        "json",
+    ]
+    assert (await agent.run("Hi")).output == "Hello again."
+
+
+CALL = '{"fits": true, "calls": [{"tool": "get_weather", "args": {"city": "Oslo"}}]}'
+ANSWER = '{"fits": false, "answer": "No tool for that."}'
+
+
+def output(text, fit):
+    odds = (
+        Odds('{"', {}),
+        Odds("fits", {}),
+        Odds('":', {}),
+        Odds(" true", {" true": fit, " false": 1 - fit, " 1": 0.0}),
+    )
+    return ModelOutput(text=text, odds=odds, usage=Usage(requests=1, input_tokens=10))
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize(("fit", "times"), [(0.55, 2), (0.65, 1)])
+async def test_a_call_that_the_model_is_not_sure_of_becomes_an_answer(streams, fit, times):
+    model = ScriptedModel([output(CALL, fit), ANSWER, "{}"])
+    agent = Agent(model, tools=[get_weather], protocol=Ladder(Profile(rungs=("constrained",), least_fit=0.6)))
+    events = []
+    if streams:
+        events = [event async for event in agent.stream("What is love?", limits=None)]
+    else:
+        await agent.run("What is love?", on_event=events.append)
+    again = [event for event in events if isinstance(event, AskedAgain)]
+    assert len(again) == times - 1
+    assert model.requests[0].odds > 0
+    if again:
+        assert again[0].odds == pytest.approx(0.55)
+        assert "anyOf" not in model.requests[1].grammar
+        assert model.requests[1].messages == model.requests[0].messages
+        assert events[-1].run.output == "No tool for that."
+        assert events[-1].run.usage.requests == 2
+        assert not events[-1].run.calls
+
+
+def test_how_sure_it_was_is_read_from_the_word_of_the_decision():
+    assert fit_of(
+        (Odds('{"fits', {}), Odds('":', {}), Odds(" false", {" true": 0.2, "true": 0.1, " false": 0.3}))
+    ) == (pytest.approx(0.5))
+    assert fit_of(()) is None
+    assert fit_of((Odds("true", {}),)) is None
+    assert fit_of((Odds('{"answer": "', {"x": 1.0}),)) is None
+
+
+def test_a_structured_call_from_a_server_that_forces_nothing_counts():
+    reply = Reply(calls=(ToolCall(id="c", name="get_weather"),))
+    assert climb_of().heard(reply) is None
+    assert RawCall(id="c", name="get_weather").arguments is None
