@@ -10,10 +10,10 @@ from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ModelError, SettingsError, ToolError
 from toolhand.core.events import AskedAgain, ModelReplied, ReadingMended, TextDelta, TurnStarted
 from toolhand.core.messages import Message, ModelOutput, ModelRequest, Reply, ToolCall, Usage, assistant
-from toolhand.core.tools import ToolChoice
+from toolhand.core.tools import Tool, ToolChoice
 from toolhand.ladder import way_of
 from toolhand.models.announcing import heard_by
-from toolhand.protocols import Doubting, Reader
+from toolhand.protocols import Doubting, ModelProtocol, Reader
 from toolhand.run import WORDS
 from toolhand.sessions.session import Session
 from toolhand.setup import Setup
@@ -73,28 +73,35 @@ class Asking:
         request = protocol.render(history, shown, choice, context.language)
         request = replace(request, sampling=self.setup.sampling)
         context.emit(TurnStarted(turn=context.turn, protocol=protocol.name, model=model, request=request))
-        settings = tools.dispatch.settings_for(context)
-        reader = protocol.reader(tools, self.session.new_call_id, settings)
         try:
-            reply, output = await self._reply(request, reader, context)
+            reply, output = await self._sure_reply(request, protocol, tools, context)
         except ModelError as error:
             refusal = None if self.shown else self.way.refused(error, request)
             if refusal is None:
                 raise
             context.emit(refusal)
             return await self.ask(history, tools, choice, context)
-        if isinstance(protocol, Doubting) and (doubt := protocol.again(request, output, reply)) is not None:
-            context.emit(AskedAgain(reason=doubt.reason, odds=doubt.odds, usage=output.usage))
-            reader = protocol.reader(tools, self.session.new_call_id, settings)
-            reply, again = await self._reply(doubt.request, reader, context)
-            output = replace(again, usage=output.usage + again.usage)
         step = self.way.heard(reply)
         if self.way.checks_values:
             reply = _grounded(reply, history, shown, context)
+        self._tell(reply, output, protocol, tuple(shown), context)
+        if step is not None:
+            context.emit(step)
+        unread = (output.text or output.thinking) if reply.problems else ""
         asked = (*reply.calls, *reply.broken)
-        raw = output.text or output.thinking
-        unread = raw if reply.problems else ""
         message = assistant(reply.text or "", asked, opaque=output.opaque, unread=unread)
+        return Answer(reply=reply, message=message, usage=output.usage)
+
+    def _tell(
+        self,
+        reply: Reply,
+        output: ModelOutput,
+        protocol: ModelProtocol,
+        tools: tuple[Tool, ...],
+        context: RunContext,
+    ) -> None:
+        """Emits what was read, and what was mended in reading it."""
+        raw = output.text or output.thinking
         replied = ModelReplied(
             turn=context.turn,
             reply=reply,
@@ -104,20 +111,35 @@ class Asking:
             finish_reason=output.finish_reason,
         )
         context.emit(replied)
+        asked = (*reply.calls, *reply.broken)
         if reply.problems or any(call.fixes for call in asked):
             mended = ReadingMended(
                 raw=raw,
                 problems=reply.problems,
                 calls=asked,
                 raw_calls=output.calls,
-                model=model,
+                model=self.setup.model.name,
                 protocol=protocol.name,
-                tools=tuple(shown),
+                tools=tools,
             )
             context.emit(mended)
-        if step is not None:
-            context.emit(step)
-        return Answer(reply=reply, message=message, usage=output.usage)
+
+    async def _sure_reply(
+        self, request: ModelRequest, protocol: ModelProtocol, tools: Toolset, context: RunContext
+    ) -> tuple[Reply, ModelOutput]:
+        """The model's output, read; where the protocol doubts it, what it said when it was asked once more."""
+        settings = tools.dispatch.settings_for(context)
+
+        def reader() -> Reader:
+            return protocol.reader(tools, self.session.new_call_id, settings)
+
+        reply, output = await self._reply(request, reader(), context)
+        doubt = protocol.again(request, output, reply) if isinstance(protocol, Doubting) else None
+        if doubt is None:
+            return reply, output
+        context.emit(AskedAgain(reason=doubt.reason, odds=doubt.odds, usage=output.usage))
+        reply, again = await self._reply(doubt.request, reader(), context)
+        return reply, replace(again, usage=output.usage + again.usage)
 
     async def _reply(
         self, request: ModelRequest, reader: Reader, context: RunContext
