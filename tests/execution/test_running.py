@@ -82,7 +82,9 @@ def run_strictly(code: str) -> subprocess.CompletedProcess[str]:
 def test_nothing_is_left_open_when_the_program_ends(ending):
     done = run_strictly(SERVED + ending + "\n    server.shutdown(); server.server_close(); print('end')")
     assert done.stdout == "end\n"
-    assert done.stderr == ""
+    # On a busy machine the debug mode also says that a step took long: that is no leak.
+    said = [line for line in done.stderr.splitlines() if not line.startswith("Executing <")]
+    assert said == []
     assert done.returncode == 0
 
 

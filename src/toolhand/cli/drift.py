@@ -12,7 +12,8 @@ from rich.table import Table
 
 from toolhand.cli.words import say
 from toolhand.core.errors import SettingsError
-from toolhand.observability.drift import VARIABLE, DriftLog, DriftRecord, counted
+from toolhand.observability.defaults import VARIABLE
+from toolhand.observability.drift import DriftLog, DriftRecord, counted
 from toolhand.observability.jsonl import line_of
 
 HELP = say(

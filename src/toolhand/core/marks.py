@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from typing import Final
 
-TEMPLATE_MARKS: Final = re.compile(
+from toolhand.core.lazily import lazy_pattern
+
+TEMPLATE_MARKS: Final = lazy_pattern(
     r"<[|｜][^|｜<>\s]{1,60}[|｜]>|\[/?INST\]|</?s>|<(?:start|end)_of_turn>|\[/?(?:TOOL_RESULTS|TOOL_CALLS|AVAILABLE_TOOLS)\]",
     re.IGNORECASE,
 )
 """Control marks of the known families' chat templates."""
 
-NATIVE_MARKS: Final = re.compile(
+NATIVE_MARKS: Final = lazy_pattern(
     rf"{TEMPLATE_MARKS.pattern}|<\s*/?\s*(?:untrusted_)?tool_(?:response|result|output|call)s?\b",
     re.IGNORECASE,
 )

@@ -20,7 +20,6 @@ from toolhand.core.messages import BoundCall, ToolCall, ToolResult
 from toolhand.core.tools import Tool, ToolChoice
 from toolhand.execution.invoke import invoke
 from toolhand.execution.layers import default_policies
-from toolhand.execution.workers.definition import check_isolation
 from toolhand.policies import Offering, Policy, Recalling, chain, offering
 from toolhand.policies.conditions import conditions, note_success
 from toolhand.policies.redact import refusal
@@ -73,8 +72,12 @@ class Dispatcher:
         settings: BindSettings | None = None,
         most_parallel: int = 32,
     ) -> None:
-        for tool in tools:
-            check_isolation(tool)
+        isolated = [tool for tool in tools if tool.rules.isolation == "process"]
+        if isolated:  # loaded for those who need it, and now: not in the time of the first call
+            from toolhand.execution.workers.running import check_isolation  # noqa: PLC0415
+
+            for tool in isolated:
+                check_isolation(tool)
         self.tools = tools
         settings = settings or BindSettings(clock=local_time)
         languages: tuple[Language, ...] = ("en", "zh")

@@ -15,10 +15,8 @@ from toolhand.core.jsonable import MAX_ITERATED, jsonable
 from toolhand.core.messages import BoundCall, ToolResult, Value
 from toolhand.core.tools import Tool
 from toolhand.execution.faults import fault
-from toolhand.execution.stopping import in_own_context, stoppable
+from toolhand.execution.stopping import in_own_context, is_async, stoppable
 from toolhand.execution.threads import THREADS, ToolExit
-from toolhand.execution.workers.definition import is_async
-from toolhand.execution.workers.running import run_in_process
 from toolhand.policies.timeout import CALL_CLOCK
 
 _WORDS = {
@@ -124,6 +122,9 @@ async def _run(call: BoundCall, arguments: dict[str, Any], context: RunContext) 
     """What the tool gives, in JSON's types."""
     tool, function = call.tool, call.tool.function
     if tool.rules.isolation == "process":
+        # Loaded for those who need it: most programs have no tool in a process of its own.
+        from toolhand.execution.workers.running import run_in_process  # noqa: PLC0415
+
         return await run_in_process(call, arguments, context)
     if not is_async(function):
         value, is_json = await _in_thread(tool, arguments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import inspect
 import types
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Final
@@ -43,6 +44,12 @@ async def stoppable(work: Coroutine[Any, Any, Any]) -> Any:
     if exit_of_tool is not None:
         raise exit_of_tool
     return value
+
+
+def is_async(function: Any) -> bool:
+    """Whether calling the function gives a coroutine."""
+    inner = getattr(function, "func", function)
+    return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004
 
 
 @types.coroutine

@@ -8,8 +8,10 @@ from functools import lru_cache
 from typing import Final
 
 from toolhand.observability import Sink
-from toolhand.observability.drift import VARIABLE, DriftLog
 from toolhand.observability.log import CALLS, CIRCUITS, READING, RUNS, EventLog
+
+VARIABLE: Final = "TOOLHAND_DRIFT_LOG"
+"""The environment variable that names the drift log's file."""
 
 _LOG: Final = EventLog()
 _LOGGERS: Final = (logging.root, logging.getLogger("toolhand"), RUNS, CALLS, READING, CIRCUITS)
@@ -27,5 +29,7 @@ def _is_read(logger: logging.Logger) -> bool:
 
 
 @lru_cache(maxsize=8)
-def _drift_log(path: str) -> DriftLog:
+def _drift_log(path: str) -> Sink:
+    from toolhand.observability.drift import DriftLog  # noqa: PLC0415 - loaded for those who keep one
+
     return DriftLog(path)

@@ -18,38 +18,36 @@ from toolhand.core.canonical import digest
 from toolhand.core.context import RunContext
 from toolhand.core.events import Event, ReadingMended
 from toolhand.core.language import language_of
+from toolhand.core.lazily import lazy_pattern
 from toolhand.core.tools import Tool
 from toolhand.observability.excerpts import Excerpts
 from toolhand.observability.jsonl import JsonLines
 from toolhand.tools.collection import folded
 from toolhand.tools.export import schema
 
-VARIABLE: Final = "TOOLHAND_DRIFT_LOG"
-"""The environment variable that names the file."""
-
 _MOST_RAW: Final = 32_000
 _MOST_TEXT: Final = 1_000
 _MOST_TOOLS: Final = 8
 
 _FAMILIES: Final = (
-    ("harmony", re.compile(r"<\|(?:channel|message|call)\|>")),
-    ("deepseek", re.compile(r"<[｜|]tool▁")),
-    ("mistral", re.compile(r"\[TOOL_CALLS?\]")),
-    ("python_tag", re.compile(r"<\|python_tag\|>")),
-    ("function_element", re.compile(r"<function[=_\s>]", re.IGNORECASE)),
-    ("invoke_element", re.compile(r"<(?:\w+:)?(?:invoke|function_calls|tool_use)\b", re.IGNORECASE)),
-    ("tool_call_element", re.compile(r"<[|/]?\s*(?:tool|action)\w*\s*[|>]", re.IGNORECASE)),
+    ("harmony", lazy_pattern(r"<\|(?:channel|message|call)\|>")),
+    ("deepseek", lazy_pattern(r"<[｜|]tool▁")),
+    ("mistral", lazy_pattern(r"\[TOOL_CALLS?\]")),
+    ("python_tag", lazy_pattern(r"<\|python_tag\|>")),
+    ("function_element", lazy_pattern(r"<function[=_\s>]", re.IGNORECASE)),
+    ("invoke_element", lazy_pattern(r"<(?:\w+:)?(?:invoke|function_calls|tool_use)\b", re.IGNORECASE)),
+    ("tool_call_element", lazy_pattern(r"<[|/]?\s*(?:tool|action)\w*\s*[|>]", re.IGNORECASE)),
     (
         "labels",
-        re.compile(
+        lazy_pattern(
             r"^[^\w\n]{0,20}(?:action|tool|行动|动作|工具|function✿)[\w ]{0,12}[*_`]{0,3}\s?[:：]",
             re.IGNORECASE | re.MULTILINE,
         ),
     ),
-    ("fenced", re.compile(r"^[ \t]{0,20}(?:```|~~~)", re.MULTILINE)),
-    ("json", re.compile(r"[{\[]\s{0,20}[\"'“]")),
-    ("program", re.compile(r"^[ \t\[]{0,20}(?:\w{1,40} ?= ?)?[A-Za-z_][\w.]{0,80}\(", re.MULTILINE)),
-    ("yaml", re.compile(r"^[ \-]{0,20}(?:name|tool|action|工具) ?:", re.IGNORECASE | re.MULTILINE)),
+    ("fenced", lazy_pattern(r"^[ \t]{0,20}(?:```|~~~)", re.MULTILINE)),
+    ("json", lazy_pattern(r"[{\[]\s{0,20}[\"'“]")),
+    ("program", lazy_pattern(r"^[ \t\[]{0,20}(?:\w{1,40} ?= ?)?[A-Za-z_][\w.]{0,80}\(", re.MULTILINE)),
+    ("yaml", lazy_pattern(r"^[ \-]{0,20}(?:name|tool|action|工具) ?:", re.IGNORECASE | re.MULTILINE)),
 )
 
 

@@ -6,7 +6,6 @@ Kinds that a tool may show the model (`Rules.reveals`) are masked here all the s
 from __future__ import annotations
 
 import json
-import re
 import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any, Final
 
 from toolhand.core.events import ReadingMended
 from toolhand.core.jsonable import jsonable
+from toolhand.core.lazily import lazy_pattern
 from toolhand.core.tools import Tool
 from toolhand.policies.redaction import redacted
 from toolhand.policies.redaction.echoes import close_names, echoes_of, sensitive_names, stray_names
@@ -22,7 +22,7 @@ _MARGIN: Final = 8192
 """A text is cut so far behind what is kept that no secret is cut in two where it shows."""
 
 _MOST_DEPTH: Final = 20
-_NAME: Final = re.compile(r"([^\W\d][\w\-]{1,39}+)[\"'`”’\\]{0,2}\s{0,3}[:=：＝>]")
+_NAME: Final = lazy_pattern(r"([^\W\d][\w\-]{1,39}+)[\"'`”’\\]{0,2}\s{0,3}[:=：＝>]")
 """What stands where a name does, in any of the ways to write arguments."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Any, Final
 
 from toolhand.arguments.checks import SURROGATES
@@ -11,8 +10,9 @@ from toolhand.arguments.coerce.walk import Walk, refuse
 from toolhand.arguments.faults import Refused, Trouble
 from toolhand.arguments.paths import item, member
 from toolhand.arguments.shape import Shape
+from toolhand.core.lazily import lazy_pattern
 
-_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_PAIR: Final = lazy_pattern("[\ud800-\udbff][\udc00-\udfff]")
 
 
 def encodable(text: str) -> str:

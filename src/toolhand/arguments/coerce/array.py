@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 from toolhand.arguments.coerce.jsontext import NOT_JSON, read_json
@@ -11,8 +10,9 @@ from toolhand.arguments.faults import Fault, Refused, Trouble
 from toolhand.arguments.keys import fold
 from toolhand.arguments.paths import item
 from toolhand.arguments.shape import Shape
+from toolhand.core.lazily import lazy_pattern
 
-_SEPARATORS: Final = re.compile(r"\s*[,，、;；\n]\s*")
+_SEPARATORS: Final = lazy_pattern(r"\s*[,，、;；\n]\s*")
 
 
 def coerce_array(sent: Any, shape: Shape, path: str, walk: Walk) -> Any:

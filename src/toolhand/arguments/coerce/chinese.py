@@ -6,6 +6,8 @@ import re
 from fractions import Fraction
 from typing import Final
 
+from toolhand.core.lazily import lazy_pattern
+
 _DIGITS: Final = {
     **dict(zip("零一二三四五六七八九", range(10), strict=True)),
     **dict(zip("零壹贰叁肆伍陆柒捌玖", range(10), strict=True)),
@@ -19,11 +21,11 @@ _TWOS: Final = "两兩"
 _ZEROS: Final = "零〇○"
 _SMALL: Final = {"十": 10, "拾": 10, "百": 100, "佰": 100, "千": 1000, "仟": 1000}
 _LARGE: Final = (("亿億", 10**8), ("万萬", 10**4))
-_LETTERS: Final = re.compile(
+_LETTERS: Final = lazy_pattern(
     rf"[{''.join(_DIGITS)}{''.join(_SMALL)}万萬亿億廿卅半点點负負分之又\d.]+", re.ASCII
 )
-_TOKEN: Final = re.compile(r"\d+(?:\.\d+)?|.", re.ASCII)
-_ARABIC: Final = re.compile(r"\d+(\.\d+)?", re.ASCII)
+_TOKEN: Final = lazy_pattern(r"\d+(?:\.\d+)?|.", re.ASCII)
+_ARABIC: Final = lazy_pattern(r"\d+(\.\d+)?", re.ASCII)
 
 
 def read_chinese(text: str) -> Fraction | None:

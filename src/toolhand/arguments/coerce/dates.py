@@ -20,19 +20,20 @@ from toolhand.arguments.coerce.walk import Walk, refuse
 from toolhand.arguments.faults import Trouble
 from toolhand.arguments.iso import is_iso
 from toolhand.arguments.shape import Shape
+from toolhand.core.lazily import lazy_pattern
 
 _LONGEST: Final = 60
 _NOW: Final = frozenset(("now", "right now", "现在", "此刻", "当前", "立刻", "马上"))
-_LATER: Final = re.compile(
+_LATER: Final = lazy_pattern(
     r"(?:in (?P<in>.+)|(?P<later>.+?)(?: from now| later|之后|以后|后|後)|(?P<ago>.+?)(?: ago|之前|以前|前))"
 )
-_JOINT: Final = re.compile(r"[\s,，的]*(?:t(?=\d))?")
+_JOINT: Final = lazy_pattern(r"[\s,，的]*(?:t(?=\d))?")
 _TONIGHT: Final = {"tonight": "today", "this evening": "today"}
 _EVENING_ALONE: Final = frozenset((*_TONIGHT, "今晚", "今夜"))
-_PART_OF_DAY: Final = re.compile(
+_PART_OF_DAY: Final = lazy_pattern(
     r"(?:的?(?:大?清早|早上|早晨|上午|中午|下午|傍晚|晚上|夜里|凌晨|早|晚)| (?:morning|afternoon|evening|night))$"
 )
-_OFFSET: Final = re.compile(r"(z|[+-]\d{2}:?\d{2})$")
+_OFFSET: Final = lazy_pattern(r"(z|[+-]\d{2}:?\d{2})$")
 
 
 def read_moment(sent: str, shape: Shape, path: str, walk: Walk) -> Any:

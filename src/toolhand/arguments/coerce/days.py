@@ -14,6 +14,7 @@ from datetime import date, timedelta
 from typing import Final, TypeAlias
 
 from toolhand.arguments.coerce.hours import NUMERAL, Unclear, whole
+from toolhand.core.lazily import lazy_pattern
 
 Day: TypeAlias = "date | Unclear | None"
 
@@ -41,7 +42,7 @@ _MONTHS: Final = {name.lower(): index for index, name in enumerate(calendar.mont
 _MONTH: Final = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _WEEKDAY: Final = "|".join([*_ENGLISH_DAYS, "mon", "tues?", "wed", "thurs?", "thu", "fri", "sat", "sun"])
 _COUNT: Final = rf"{NUMERAL}|\d{{1,4}}|[a-z]+(?:-[a-z]+)?"
-_LUNAR: Final = re.compile(
+_LUNAR: Final = lazy_pattern(
     "农历|阴历|旧历|初[一二三四五六七八九十]|正月|腊月|冬月|闰月|春节|除夕|大年|元宵|清明|端午|中秋|重阳|七夕|腊八|小年|"
     "lunar|chinese new year"
 )
@@ -248,12 +249,12 @@ def _year_end(match: re.Match[str], today: date | None) -> Day:
     return date(today.year + _YEARS[named or "今"], 12, 31)
 
 
-_WEEKDAY_BEFORE: Final = re.compile(rf"({_WEEKDAY}),? (.*\d.*)")
+_WEEKDAY_BEFORE: Final = lazy_pattern(rf"({_WEEKDAY}),? (.*\d.*)")
 _WEEKDAY_BEHIND: Final = r"(?:\(?(?:周|星期|礼拜)(?P<w>[一二三四五六日天])\)?)?"
 _ORDINAL: Final = r"(?P<d>\d{1,2})(?:st|nd|rd|th)?"
 
 _FORMS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date | None], Day]], ...]] = tuple(
-    (re.compile(form), reader)
+    (lazy_pattern(form), reader)
     for form, reader in (
         ("|".join(sorted(_HOLIDAYS, key=len, reverse=True)), _holiday),
         ("|".join(sorted([*_RELATIVE, *_SHORT], key=len, reverse=True)), _relative),

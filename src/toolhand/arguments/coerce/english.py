@@ -6,6 +6,8 @@ import re
 from fractions import Fraction
 from typing import Final
 
+from toolhand.core.lazily import lazy_pattern
+
 _ONES: Final = {
     "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
     "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16,
@@ -25,7 +27,7 @@ _PARTS: Final = {
     **dict.fromkeys(("fifth", "fifths"), 5),
     **dict.fromkeys(("tenth", "tenths"), 10),
 }
-_WORDS: Final = re.compile(r"[a-z]+(?:[ -]+[a-z]+)*")
+_WORDS: Final = lazy_pattern(r"[a-z]+(?:[ -]+[a-z]+)*")
 
 
 def read_english(text: str) -> Fraction | None:

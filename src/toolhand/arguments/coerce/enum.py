@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Callable
 from typing import Any, Final
@@ -13,8 +12,9 @@ from toolhand.arguments.coerce.walk import Walk, refuse
 from toolhand.arguments.faults import Trouble
 from toolhand.arguments.shape import Shape
 from toolhand.arguments.suggest import closest, is_near
+from toolhand.core.lazily import lazy_pattern
 
-_JOINTS: Final = re.compile(r"[\s_\-]+")
+_JOINTS: Final = lazy_pattern(r"[\s_\-]+")
 
 
 def coerce_enum(sent: Any, shape: Shape, path: str, walk: Walk) -> Any:

@@ -8,6 +8,7 @@ from datetime import time
 from typing import Final
 
 from toolhand.arguments.coerce.chinese import read_chinese
+from toolhand.core.lazily import lazy_pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +30,12 @@ _AFTERNOON: Final = ("下午", "午后", "傍晚")
 _EVENING: Final = ("晚上", "晚间", "夜里", "夜晚", "深夜", "半夜", "晚", "夜间")
 
 _PERIODS: Final = "|".join(sorted((*_MORNING, *_NOON, *_AFTERNOON, *_EVENING), key=len, reverse=True))
-_CHINESE: Final = re.compile(
+_CHINESE: Final = lazy_pattern(
     rf"(?:({_PERIODS})的?)?(?:({NUMERAL})(?:[点點时時](?:钟|整|正)?|(?=:))"
     rf"(?:(半)|(一刻|三刻)|[:零]?({NUMERAL})分?|:(\d\d)(?::(\d\d))?)?(?:({NUMERAL})秒)?)"
 )
-_DIGITAL: Final = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?(?:\.0+)?", re.ASCII)
-_ENGLISH: Final = re.compile(
+_DIGITAL: Final = lazy_pattern(r"(\d{1,2}):(\d{2})(?::(\d{2}))?(?:\.0+)?", re.ASCII)
+_ENGLISH: Final = lazy_pattern(
     r"(?:at )?(\d{1,2})(?:[:.](\d{2}))?(?::(\d{2}))? ?"
     r"(am|pm|a\.m\.?|p\.m\.?|o'?clock(?: in the (morning|afternoon|evening))?|in the (morning|afternoon|evening))",
     re.ASCII,

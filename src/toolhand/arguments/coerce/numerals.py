@@ -13,18 +13,19 @@ from typing import Final
 
 from toolhand.arguments.coerce.chinese import read_chinese
 from toolhand.arguments.coerce.english import read_english
+from toolhand.core.lazily import lazy_pattern
 
 _LONGEST: Final = 80
 _LONGEST_DIGITS: Final = 400
 _LARGEST_EXPONENT: Final = 308
 
-_PLAIN: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
-_GROUPED: Final = re.compile(
+_PLAIN: Final = lazy_pattern(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+_GROUPED: Final = lazy_pattern(
     r"[+-]?\d{1,3}(?:(,)\d{3}(?:,\d{3})*|( )\d{3}(?: \d{3})*|(_)\d{3}(?:_\d{3})*|(')\d{3}(?:'\d{3})*)(\.\d+)?",
     re.ASCII,
 )
-_RATIO: Final = re.compile(r"([+-]?)(?:(\d{1,9}) )?(\d{1,9}) ?[/⁄] ?(\d{1,9})", re.ASCII)
-_SUFFIXED: Final = re.compile(
+_RATIO: Final = lazy_pattern(r"([+-]?)(?:(\d{1,9}) )?(\d{1,9}) ?[/⁄] ?(\d{1,9})", re.ASCII)
+_SUFFIXED: Final = lazy_pattern(
     r"([+-]?[\d.,]+) ?(k|K|M|mn|B|bn|w|W|thousand|million|billion|trillion|mln|bln)", re.ASCII
 )
 _SUFFIXES: Final = {

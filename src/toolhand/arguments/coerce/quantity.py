@@ -19,14 +19,15 @@ from toolhand.arguments.coerce.units import (
     take_suffix,
 )
 from toolhand.arguments.shape import Shape
+from toolhand.core.lazily import lazy_pattern
 
 _LONGEST: Final = 100
-_RATIO: Final = re.compile(
+_RATIO: Final = lazy_pattern(
     r"ratio|fraction|probability|share|proportion|比例|概率|占比|"
     r"between 0 and 1\b|\b0\s*[-–~到至]\s*1(?![\d.])|0\.0\s*[-–~到至]\s*1",
     re.IGNORECASE,
 )
-_PERCENT: Final = re.compile(r"percent|pct|%|百分|％", re.IGNORECASE)
+_PERCENT: Final = lazy_pattern(r"percent|pct|%|百分|％", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Final
 
 from toolhand.arguments.shape import Shape
+from toolhand.core.lazily import lazy_pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,28 +113,28 @@ _NOT_IN_NAMES: Final = frozenset([
     "只", "份", "个", "台", "张",
 ])  # fmt: skip
 _LETTERS_AT_END: Final = {"s": "s", "h": "h", "c": "°c", "f": "°f", "g": "g", "l": "l"}
-_TOKENS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+|[%°℃]")
+_TOKENS: Final = lazy_pattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+|[%°℃]")
 
 _ALTERNATIVES: Final = "|".join(sorted(map(re.escape, _WORDS), key=len, reverse=True))
-_SUFFIX: Final = re.compile(rf"(.*?[^a-z])\s*({_ALTERNATIVES})\.?", re.IGNORECASE | re.DOTALL)
-_PART: Final = re.compile(rf"\s*(.+?)\s*({_ALTERNATIVES})(?![a-z])(?:\s*,|\s+and\b|零|又)?", re.IGNORECASE)
-_PREFIX: Final = re.compile(r"([¥$€£]|rmb|cny|usd|eur|gbp|jpy|hkd|人民币|美元)\s*(.+)", re.IGNORECASE)
+_SUFFIX: Final = lazy_pattern(rf"(.*?[^a-z])\s*({_ALTERNATIVES})\.?", re.IGNORECASE | re.DOTALL)
+_PART: Final = lazy_pattern(rf"\s*(.+?)\s*({_ALTERNATIVES})(?![a-z])(?:\s*,|\s+and\b|零|又)?", re.IGNORECASE)
+_PREFIX: Final = lazy_pattern(r"([¥$€£]|rmb|cny|usd|eur|gbp|jpy|hkd|人民币|美元)\s*(.+)", re.IGNORECASE)
 _SAID: Final = (
-    re.compile(
+    lazy_pattern(
         rf"\b(?:in|units?(?: is| are|:)?|number of|measured in|expressed in)\s+({_ALTERNATIVES})\b",
         re.IGNORECASE,
     ),
-    re.compile(rf"[(（\[]\s*(?:in |单位[:：]?\s*)?({_ALTERNATIVES})\s*[)）\]]", re.IGNORECASE),
-    re.compile(
+    lazy_pattern(rf"[(（\[]\s*(?:in |单位[:：]?\s*)?({_ALTERNATIVES})\s*[)）\]]", re.IGNORECASE),
+    lazy_pattern(
         rf"^({_ALTERNATIVES})\b(?=\s+(?:to|of|from|until|before|after|between)\b|[,.]?$)", re.IGNORECASE
     ),
-    re.compile(rf"单位\s*[:：为是]*\s*({_ALTERNATIVES})(?![a-z])", re.IGNORECASE),
-    re.compile(rf"以\s*({_ALTERNATIVES})\s*(?:为单位|计)", re.IGNORECASE),
-    re.compile(rf"(?:多少|几)个?({_ALTERNATIVES})", re.IGNORECASE),
-    re.compile(rf"({_ALTERNATIVES})数"),
-    re.compile(rf"[,，]\s*({_ALTERNATIVES})[。.]?$", re.IGNORECASE),
+    lazy_pattern(rf"单位\s*[:：为是]*\s*({_ALTERNATIVES})(?![a-z])", re.IGNORECASE),
+    lazy_pattern(rf"以\s*({_ALTERNATIVES})\s*(?:为单位|计)", re.IGNORECASE),
+    lazy_pattern(rf"(?:多少|几)个?({_ALTERNATIVES})", re.IGNORECASE),
+    lazy_pattern(rf"({_ALTERNATIVES})数"),
+    lazy_pattern(rf"[,，]\s*({_ALTERNATIVES})[。.]?$", re.IGNORECASE),
 )
-_MONEY: Final = re.compile(
+_MONEY: Final = lazy_pattern(
     r"price|amount|cost|fee|budget|money|pay|salary|wage|income|total|balance|deposit|refund|fare|rent|"
     r"价|钱|金额|费|预算|款|余额|工资|薪|收入|押金|^(?:n|x|y|v|num|number|value|val|数|数值|数字)$",
     re.IGNORECASE,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import functools
-import inspect
 import types
 from dataclasses import dataclass
 from typing import Any
 
 from toolhand.core.errors import SettingsError, ToolDefinitionError
 from toolhand.core.tools import Tool
+from toolhand.execution.stopping import is_async
 from toolhand.execution.workers import linux
 from toolhand.execution.workers.carried import CannotTravelError, importable, pack, without_own_wrapper
 
@@ -35,12 +35,6 @@ class Definition:
         return {"family": self.family, "place": self.place, "carried": self.carried}
 
 
-def is_async(function: Any) -> bool:
-    """Whether calling the function gives a coroutine."""
-    inner = getattr(function, "func", function)
-    return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004
-
-
 def check_isolation(tool: Tool) -> None:
     """Refuses a tool that asks for a process and cannot have one; never is it run with less than it asked for.
 
@@ -48,7 +42,7 @@ def check_isolation(tool: Tool) -> None:
         SettingsError: where the system cannot end processes with their children.
         ToolDefinitionError: when the tool's function cannot run in another process; the message says what to do.
     """
-    if tool.rules.isolation != "process" or tool.function is None:
+    if tool.function is None:
         return
     reason = linux.unsupported()
     if reason:

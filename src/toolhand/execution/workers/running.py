@@ -10,10 +10,12 @@ from typing import Any
 from toolhand.core.context import RunContext
 from toolhand.core.errors import SettingsError
 from toolhand.core.messages import BoundCall
-from toolhand.execution.workers.definition import define
+from toolhand.execution.workers.definition import check_isolation, define
 from toolhand.execution.workers.frames import is_plain
 from toolhand.execution.workers.pool import PROCESSES, ProcessCall
 from toolhand.policies.timeout import CALL_CLOCK
+
+__all__ = ["check_isolation", "run_in_process"]
 
 
 async def run_in_process(call: BoundCall, filled: Mapping[str, Any], context: RunContext) -> Any:

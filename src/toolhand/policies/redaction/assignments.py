@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
+from toolhand.core.lazily import lazy_pattern
 from toolhand.policies.redaction.masks import DECLARED, MASKED, SECRET
 from toolhand.policies.redaction.names import folded, holds_secret, looks_random, promises_secret
 from toolhand.policies.redaction.vocabulary import NO_SECRETS, QUERY_PARAMETERS
@@ -19,35 +20,35 @@ _CORES: Final = (
     "passw", "passphrase", "passcode", "pwd", "secret", "token", "key", "credential", "authorization", "cookie", "jwt", "cvv",
     "cvc", "otp", "sig", "auth", "密码", "口令", "密钥", "私钥", "令牌", "验证码", "暗号", "凭证",
 )  # fmt: skip
-_NAME_BEFORE: Final = re.compile(r"[A-Za-z0-9_.\-\u3400-\u9fff]{0,48}$")
-_SEPARATOR: Final = re.compile(
+_NAME_BEFORE: Final = lazy_pattern(r"[A-Za-z0-9_.\-\u3400-\u9fff]{0,48}$")
+_SEPARATOR: Final = lazy_pattern(
     r"(?P<rest>[A-Za-z0-9_\-]{0,24}+)(?P<close>\\?[\"'\]`”’）)*]{0,3}+)"
     r"(?P<joint>\s{0,3}(?::=|=>|[:=：＝])\s{0,3}|(?<=[码令钥牌号])[是为]\s?|(?<=\w)[ ]is[ ]|(?<=\w)[ ](?=[^\s]))"
     r"(?:[fFrRbBuU]{1,2}(?=[\"']))?(?P<open>(?:\\?[\"'`“‘])?)"
 )
 _QUOTED: Final = {
-    '"': re.compile(r'(?:[^"\\\n]|\\.){1,8192}+(?=")'),
-    "'": re.compile(r"(?:[^'\\\n]|\\.){1,8192}+(?=')"),
-    "`": re.compile(r"[^`\n]{1,8192}+(?=`)"),
-    "“": re.compile(r"[^”\n]{1,8192}+(?=”)"),
-    "‘": re.compile(r"[^’\n]{1,8192}+(?=’)"),
-    '\\"': re.compile(r'[^"\\\n]{1,8192}+(?=\\")'),
-    "\\'": re.compile(r"[^'\\\n]{1,8192}+(?=\\')"),
+    '"': lazy_pattern(r'(?:[^"\\\n]|\\.){1,8192}+(?=")'),
+    "'": lazy_pattern(r"(?:[^'\\\n]|\\.){1,8192}+(?=')"),
+    "`": lazy_pattern(r"[^`\n]{1,8192}+(?=`)"),
+    "“": lazy_pattern(r"[^”\n]{1,8192}+(?=”)"),
+    "‘": lazy_pattern(r"[^’\n]{1,8192}+(?=’)"),
+    '\\"': lazy_pattern(r'[^"\\\n]{1,8192}+(?=\\")'),
+    "\\'": lazy_pattern(r"[^'\\\n]{1,8192}+(?=\\')"),
 }
-_TO_BLANK: Final = re.compile(r"[^\s\"'`]{1,8192}+")
-_TO_BREAK: Final = re.compile(r"[^\s\"'`,;&|<>(){}\[\]，。；、！？（）【】“”]{1,8192}+")
-_TO_LINE_END: Final = re.compile(r"[^\n\"']{1,8192}+")
-_WITH_SCHEME: Final = re.compile(
+_TO_BLANK: Final = lazy_pattern(r"[^\s\"'`]{1,8192}+")
+_TO_BREAK: Final = lazy_pattern(r"[^\s\"'`,;&|<>(){}\[\]，。；、！？（）【】“”]{1,8192}+")
+_TO_LINE_END: Final = lazy_pattern(r"[^\n\"']{1,8192}+")
+_WITH_SCHEME: Final = lazy_pattern(
     r"(?:(?i:basic|bearer|token|digest|apikey|negotiate)\s+)?[^\s\"',;]{1,8192}+"
 )
-_SCHEME: Final = re.compile(r"^(?i:basic|bearer|token|digest|apikey|negotiate)\s+")
-_CHINESE_PHRASE: Final = re.compile(r"[\u3400-\u9fff]{3,16}+(?![\u3400-\u9fffA-Za-z0-9])")
+_SCHEME: Final = lazy_pattern(r"^(?i:basic|bearer|token|digest|apikey|negotiate)\s+")
+_CHINESE_PHRASE: Final = lazy_pattern(r"[\u3400-\u9fff]{3,16}+(?![\u3400-\u9fffA-Za-z0-9])")
 
-_PLACEHOLDER: Final = re.compile(
+_PLACEHOLDER: Final = lazy_pattern(
     r"\$[A-Za-z_{(]|<|\{|%\w|\.{2,}|\*{2,}|x{3,}$|your[_\-]|my[_\-]?(?:key|token|password|secret)|changeme$|process\.env|os\.|env\.",
     re.IGNORECASE,
 )
-_SAID_IN_PROSE: Final = re.compile(
+_SAID_IN_PROSE: Final = lazy_pattern(
     "请|不|必|错|无效|已|未|需|长度|位|应|须|为空|输入|重置|修改|正确|忘记|强度|登录|更新|设置"
 )
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Final
 
+from toolhand.core.lazily import lazy_pattern
 from toolhand.policies.redaction.masks import DECLARED, MASKED, SECRET
 from toolhand.policies.redaction.names import folded, holds_secret, promises_secret
 
-_OPENING: Final = re.compile(r"<((?:[\w\-]{1,40}:)?[^\W\d][\w\-.]{0,60})(?:\s[^<>]{0,400})?(?<!/)>")
+_OPENING: Final = lazy_pattern(r"<((?:[\w\-]{1,40}:)?[^\W\d][\w\-.]{0,60})(?:\s[^<>]{0,400})?(?<!/)>")
 
 
 def without_declared_elements(text: str, names: frozenset[str]) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from toolhand.core.lazily import lazy_pattern
+
 _WINDOW: Final = 32
 _JOINTS: Final = r"(?:号码?|编号|numbers?|num|nos?|ids?|codes?|is|was|是|为|s|[\s:：=#\"'“‘\[({（_.\-/\\])*$"
 
 
 def _label(words: str) -> re.Pattern[str]:
-    return re.compile(f"(?:{words}){_JOINTS}", re.IGNORECASE)
+    return lazy_pattern(f"(?:{words}){_JOINTS}", re.IGNORECASE)
 
 
 PHONE: Final = _label(

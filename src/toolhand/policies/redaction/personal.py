@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from toolhand.core.lazily import lazy_pattern
 from toolhand.policies.redaction import labels
 from toolhand.policies.redaction.checks import has_luhn_digit, is_old_resident_id, is_resident_id
 from toolhand.policies.redaction.masks import mask
@@ -19,32 +20,32 @@ from toolhand.policies.redaction.vocabulary import NO_DOMAINS
 _WIDE: Final = str.maketrans(
     "０１２３４５６７８９＋－　Ｘｘ", "0123456789+- Xx"
 )  # one character for one: places stay
-_SEPARATORS: Final = re.compile(r"[ \-]")
+_SEPARATORS: Final = lazy_pattern(r"[ \-]")
 
-_RESIDENT_ID: Final = re.compile(r"(?<![0-9])[1-9][0-9]{5}[ -]?[12][0-9]{7}[ -]?[0-9]{3}[0-9Xx](?![0-9])")
-_OLD_RESIDENT_ID: Final = re.compile(r"(?<![0-9])[1-9][0-9]{14}(?![0-9])")
-_MOBILE: Final = re.compile(
+_RESIDENT_ID: Final = lazy_pattern(r"(?<![0-9])[1-9][0-9]{5}[ -]?[12][0-9]{7}[ -]?[0-9]{3}[0-9Xx](?![0-9])")
+_OLD_RESIDENT_ID: Final = lazy_pattern(r"(?<![0-9])[1-9][0-9]{14}(?![0-9])")
+_MOBILE: Final = lazy_pattern(
     r"(?<![0-9])(?:(?:\+|00)?86[)）]?[ -]?)?(1[3-9][0-9](?:[0-9]{8}|[ -][0-9]{4}[ -]?[0-9]{4}|[0-9]{4}[ -][0-9]{4}))(?![0-9])"
 )
-_ABROAD: Final = re.compile(
+_ABROAD: Final = lazy_pattern(
     r"(?<![0-9A-Za-z+])\+(?!86)[1-9][0-9]{0,2}[ -]?(?:\([0-9]{1,4}\)[ -]?)?[0-9]{2,5}(?:[ -]?[0-9]{2,5}){1,3}(?![0-9])"
 )
-_SPELLED_MOBILE: Final = re.compile(
+_SPELLED_MOBILE: Final = lazy_pattern(
     "(?<![零〇一二三四五六七八九幺])[一幺][三四五六七八九][零〇一二三四五六七八九幺]{9}(?![零〇一二三四五六七八九幺十百千万])"
 )
-_CARD: Final = re.compile(
+_CARD: Final = lazy_pattern(
     r"(?<![0-9])(?:[0-9]{13,19}|[0-9]{4}([ -])[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?:\1[0-9]{1,3})?|[0-9]{4}([ -])[0-9]{6}\2[0-9]{5}"
     r"|[0-9]{6}[ -][0-9]{10,13})(?![0-9])"
 )
-_ISSUED: Final = re.compile(
+_ISSUED: Final = lazy_pattern(
     r"62[0-9]{14,17}|4[0-9]{15}|(?:436742|456351|601382|9558[0-9]{2}|95595[0-9]|95599[0-9])[0-9]{13}|5[1-5][0-9]{14}"
     r"|2(?:22[1-9]|2[3-9][0-9]|[3-6][0-9]{2}|7[01][0-9]|720)[0-9]{12}|3[47][0-9]{13}|35(?:2[89]|[3-8][0-9])[0-9]{12}"
     r"|6(?:011|5[0-9]{2})[0-9]{12}|3(?:0[0-5]|[68][0-9])[0-9]{11}"
 )
 
-_LOCAL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._%+\-]{0,63}$")
-_DOMAIN: Final = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9\-]{0,62}\.){1,8}([A-Za-z]{2,24})(?![A-Za-z0-9(])")
-_AT: Final = re.compile(r"(?<=[A-Za-z0-9._%+\-])[@＠](?=[A-Za-z0-9])")
+_LOCAL: Final = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._%+\-]{0,63}$")
+_DOMAIN: Final = lazy_pattern(r"(?:[A-Za-z0-9][A-Za-z0-9\-]{0,62}\.){1,8}([A-Za-z]{2,24})(?![A-Za-z0-9(])")
+_AT: Final = lazy_pattern(r"(?<=[A-Za-z0-9._%+\-])[@＠](?=[A-Za-z0-9])")
 
 Found = Callable[[re.Match[str], str, str], str | None]
 """A match, the text and the field's name → the mask, or None to leave it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from toolhand.core.lazily import lazy_pattern
 from toolhand.policies.redaction.masks import SECRET
 
 _PREFIXES: Final = (
@@ -19,7 +20,7 @@ _PREFIXES: Final = (
 )  # fmt: skip
 
 # AWS and Aliyun ids have capitals and digits after the prefix; a word that merely begins so has not.
-_KNOWN: Final = re.compile(
+_KNOWN: Final = lazy_pattern(
     r"(?<![A-Za-z0-9])(?:"
     r"(?P<loose>sk-[A-Za-z0-9_\-]{16,}+)"
     r"|(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{10,}+|whsec_[A-Za-z0-9+/=]{16,}+|pk-lf-[A-Za-z0-9\-]{16,}+"
@@ -34,20 +35,20 @@ _KNOWN: Final = re.compile(
     r"|sq0(?:atp|csp)-[A-Za-z0-9_\-]{20,}+|rubygems_[a-f0-9]{32,}+|sntrys_[A-Za-z0-9_=+/\-]{20,}+|EAACEdEose0cBA[A-Za-z0-9]++"
     r")"
 )
-_RUN: Final = re.compile(r"[A-Za-z0-9]{20}")
-_JWT: Final = re.compile(
+_RUN: Final = lazy_pattern(r"[A-Za-z0-9]{20}")
+_JWT: Final = lazy_pattern(
     r"(?<![A-Za-z0-9_\-])eyJ[A-Za-z0-9_\-]{8,}+\.[A-Za-z0-9_\-]{8,}+(?:\.[A-Za-z0-9_\-]*+)*+"
 )
-_SCHEME: Final = re.compile(
+_SCHEME: Final = lazy_pattern(
     r"(?i:bearer|basic)[ ]+((?=[^\s]{0,200}?[0-9+/=_.~]|[A-Za-z]{24})[A-Za-z0-9._~+/=\-]{16,}+)"
 )
-_HEX_KEY: Final = re.compile(
+_HEX_KEY: Final = lazy_pattern(
     r"(?<![0-9A-Za-z])[0-9a-f]{32}\.(?=[A-Za-z]*[0-9])(?=[a-z0-9]*[A-Z])[A-Za-z0-9]{16}(?![A-Za-z0-9])"
 )
-_BOT: Final = re.compile(r"(?<![0-9A-Za-z])[0-9]{8,10}:AA[A-Za-z0-9_\-]{32,}+")
+_BOT: Final = lazy_pattern(r"(?<![0-9A-Za-z])[0-9]{8,10}:AA[A-Za-z0-9_\-]{32,}+")
 
 _BREAK: Final = r"(?:\s|\\[nr])*+"
-_PRIVATE_KEY: Final = re.compile(
+_PRIVATE_KEY: Final = lazy_pattern(
     r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
     rf"(?:{_BREAK}[A-Za-z][A-Za-z\-]{{2,20}}: [^\n\\]{{0,120}})*+"
     rf"(?:{_BREAK}[A-Za-z0-9+/=]{{20,}}+)*+(?:{_BREAK}[A-Za-z0-9+/=]{{1,76}}+(?={_BREAK}-----END))?+"
@@ -55,15 +56,15 @@ _PRIVATE_KEY: Final = re.compile(
 )
 
 # The last @ before the path ends the password: people write passwords with an @ in them.
-_USER_AND_PASSWORD: Final = re.compile(
+_USER_AND_PASSWORD: Final = lazy_pattern(
     r"://([^\s/?#@:\"'<>\[\]]{0,128}+:)(?!\[masked)([^\s/\"'<>`]{1,256})@(?=[\w\[])"
 )
-_DATABASE_PASSWORD: Final = re.compile(
+_DATABASE_PASSWORD: Final = lazy_pattern(
     r"(?i:postgres(?:ql)?|mysql|mariadb|mongodb|rediss?|amqps?|clickhouse|mssql|sqlserver|oracle)[\w+.\-]{0,20}://"
     r"([^\s/?#@:\"'<>\[\]]{0,128}+:)(?!\[masked)(?![0-9]{2,5}[/?])([^\s@\"'<>`]{1,256})@(?=[\w\[])"
 )
 _HOOKS: Final = ("hooks.slack.com/services/", "/open-apis/bot/v2/hook/", "/api/webhooks/")
-_HOOK: Final = re.compile(
+_HOOK: Final = lazy_pattern(
     r"(?:hooks\.slack\.com/services/|/open-apis/bot/v2/hook/|discord(?:app)?\.com/api/webhooks/)([A-Za-z0-9_\-/]{8,}+)"
 )
 

@@ -7,15 +7,16 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, TypeAlias
 
+from toolhand.core.lazily import lazy_pattern
 from toolhand.policies.redaction.masks import DECLARED, MASKED, SECRET
 from toolhand.policies.redaction.names import folded, holds_secret, promises_secret
 
 _DELIMITERS: Final = ("\t", "|", ",", ";")
-_RULE: Final = re.compile(r"[\s:=+\-]*")
-_NAME: Final = re.compile(r"[^\s.!?,:;]{1,30}(?:[ _][^\s.!?,:;]{1,30})?")
+_RULE: Final = lazy_pattern(r"[\s:=+\-]*")
+_NAME: Final = lazy_pattern(r"[^\s.!?,:;]{1,30}(?:[ _][^\s.!?,:;]{1,30})?")
 """A column's name is a word or two."""
 
-SECRET_COLUMN: Final = re.compile(
+SECRET_COLUMN: Final = lazy_pattern(
     r"passw|passphrase|pwd|secret|token|_?key|credential|cookie|cvv|cvc|otp|jwt|密码|口令|密钥|私钥|令牌|验证码|凭证",
     re.IGNORECASE,
 )

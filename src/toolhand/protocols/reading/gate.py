@@ -9,28 +9,29 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from toolhand.core.lazily import lazy_pattern
 from toolhand.protocols.reading.lines import LineJudge
 from toolhand.protocols.reading.markers import BRACKET, BRACKET_BEGUN, TAG_BEGUN, marker_at
 from toolhand.protocols.reading.surroundings import EDGE, WORDS
 from toolhand.tools.collection import ToolCollection
 
-_MARK = re.compile(r"[<\[◁]")
-_LAST_WORD = re.compile(r"[A-Za-z_]{1,16}\s*[:=]?\s*$")
+_MARK = lazy_pattern(r"[<\[◁]")
+_LAST_WORD = lazy_pattern(r"[A-Za-z_]{1,16}\s*[:=]?\s*$")
 
 State = Literal["text", "thinking", "fence", "closed"]
 Step = tuple[Literal["pass", "wait", "hold", "think", "drop"], int]
 
-_INTERESTING = re.compile(r"[\n◁<\[［{｛【]")
-_LIST_BEGUN = re.compile(r"[\[［]\s*(?:[^\W\d][\w.\-]{0,60}\s*)?$")
-_LIST = re.compile(r"[\[［]\s*(?:[{｛]|[^\W\d][\w.\-]{0,60}\s*[(（])")
-_TEMPLATE = re.compile(
+_INTERESTING = lazy_pattern(r"[\n◁<\[［{｛【]")
+_LIST_BEGUN = lazy_pattern(r"[\[［]\s*(?:[^\W\d][\w.\-]{0,60}\s*)?$")
+_LIST = lazy_pattern(r"[\[［]\s*(?:[{｛]|[^\W\d][\w.\-]{0,60}\s*[(（])")
+_TEMPLATE = lazy_pattern(
     r"[\[［【]\s*(?:TOOL_?CALL|TOOL|CALL|FUNCTION|ACTION|工具调用|调用工具|工具|调用)\s*[:：=]", re.IGNORECASE
 )
-_TEMPLATE_BEGUN = re.compile(r"[\[［【]\s*(?:[A-Za-z_]{0,10}|工具?调?用?|调用?工?具?)\s*$")
-_OBJECT = re.compile(r"[{｛]\s*(?:\\?[\"'“‘「『`＂]|[\w\-.]{1,40}\s*(?:=>|[:：=＝])|//|#|/\*|[}｝])")
-_OBJECT_BEGUN = re.compile(r"[{｛]\s*(?:[\w\-.]{0,40}\s*=?|\\|/)$")
+_TEMPLATE_BEGUN = lazy_pattern(r"[\[［【]\s*(?:[A-Za-z_]{0,10}|工具?调?用?|调用?工?具?)\s*$")
+_OBJECT = lazy_pattern(r"[{｛]\s*(?:\\?[\"'“‘「『`＂]|[\w\-.]{1,40}\s*(?:=>|[:：=＝])|//|#|/\*|[}｝])")
+_OBJECT_BEGUN = lazy_pattern(r"[{｛]\s*(?:[\w\-.]{0,40}\s*=?|\\|/)$")
 # Words that belong to the list behind them, as in `functools[…]`.
-_PREFIXED = re.compile(r"(?<!\w)(?:functools|tool_calls?|function_calls?)\s*[:=]?\s*$", re.IGNORECASE)
+_PREFIXED = lazy_pattern(r"(?<!\w)(?:functools|tool_calls?|function_calls?)\s*[:=]?\s*$", re.IGNORECASE)
 _PREFIX_WORDS = ("functools", "tool_calls", "function_calls")
 
 _ROLE_TOKENS = frozenset(("start", "channel", "startofturn", "imstart", "startheaderid"))
@@ -39,7 +40,7 @@ _FENCE_WINDOW = 80
 _HEAD = 24
 """So many characters tell whether a text begins like reasoning whose opening tag stood in the prompt."""
 
-_LIKE_REASONING = re.compile(
+_LIKE_REASONING = lazy_pattern(
     r"\s*(?:(?:okay|ok|alright|hmm+|well|so|right|wait|first|now)\b[,.]?\s*)*"
     r"(?:the user|user (?:wants|asks|is)|we (?:need|have|should|are)|I(?:'m| am)?\s+(?:need|should|think"
     r"|thinking|have|must|could|might|wonder)\b"
@@ -61,7 +62,7 @@ def begins_with_call(text: str) -> bool:
     return any(pattern.match(text, begin) for pattern in (_OBJECT, _LIST, _TEMPLATE))
 
 
-_FENCE_ENDS = {mark: re.compile(rf"\n[ \t>]*{mark}[`~]*[ \t]*\n") for mark in ("```", "~~~")}
+_FENCE_ENDS = {mark: lazy_pattern(rf"\n[ \t>]*{mark}[`~]*[ \t]*\n") for mark in ("```", "~~~")}
 
 
 class Gate:

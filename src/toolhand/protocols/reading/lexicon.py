@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from toolhand.core.lazily import lazy_pattern
+
 _ACT = (
     r"(?:run|ran|running|execut\w*|call(?:ed|ing|s)?|invok\w*|sen[dt]|sending|issu\w+|perform\w*|trigger\w*"
     r"|follow(?:ed|ing)?|us(?:e|ed|ing)"
@@ -39,7 +41,7 @@ class Signal:
 
 
 def _signal(name: str, weight: int, *words: str, where: str = "around") -> Signal:
-    return Signal(name, weight, re.compile("|".join(words), re.IGNORECASE | re.MULTILINE), where)
+    return Signal(name, weight, lazy_pattern("|".join(words), re.IGNORECASE | re.MULTILINE), where)
 
 
 SIGNALS: tuple[Signal, ...] = (
@@ -171,13 +173,13 @@ AROUND = tuple(signal for signal in SIGNALS if signal.where == "around")
 NEARBY = tuple(signal for signal in SIGNALS if signal.where != "around")
 ANNOUNCED = next(signal.words for signal in SIGNALS if signal.name == "announced")
 
-PLACEHOLDER = re.compile(
+PLACEHOLDER = lazy_pattern(
     r"<[^<>/\n]{1,40}>|\{[^{}\n]{0,40}\}|\$\{\w+\}|\.{3,}|…+|[xX]{3,}|\?+|？+"
     r"|(?:your|YOUR|the|some|insert|enter)[_ \-][\w \-]{1,40}|[\w ]{1,30} (?:here|goes here)|[A-Z]{2,}(?:_[A-Z]+)+"
     r"|(?:参数|工具|函数)(?:名|值|名称)?|某\w{0,4}|(?:你|您|用户)的\w{1,10}|\w{0,6}(?:名称?|值|内容)(?:在此|这里)?|示例\w{0,8}|此处\w{0,10}"
     r"|待定|待填|港口名|城市名"
 )
-NAME_PLACEHOLDER = re.compile(
+NAME_PLACEHOLDER = lazy_pattern(
     r"^(?:<.*>|\{.*\}|\.{3}|…|NAME|tool_?name|function_?name|your_.*|my_.*|x+|foo|bar|工具名称?|函数名称?|名字|名称)$",
     re.IGNORECASE,
 )

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from toolhand.core.lazily import lazy_pattern
+
 Kind = Literal[
     "open",
     "close",
@@ -34,29 +36,29 @@ _PLAIN_INSIDE = (
     r"(?:[^\S\n]++[\w▁\-:./|｜]{0,40}+)?+(?:[^\S\n]*+=[^<>\n]{0,120}+)?+[^\S\n]*+"
 )
 # A tag or token, also with its second bar or its closing bracket missing.
-TAG = re.compile(rf"<(?P<lead>[|｜])?(?P<inner>(?(lead){_BARRED_INSIDE}|{_PLAIN_INSIDE}))(?:>|(?=\n))")
-TAG_BEGUN = re.compile(rf"<(?:[|｜](?:{_BARRED_INSIDE})?+|{_PLAIN_INSIDE})?+\Z")
+TAG = lazy_pattern(rf"<(?P<lead>[|｜])?(?P<inner>(?(lead){_BARRED_INSIDE}|{_PLAIN_INSIDE}))(?:>|(?=\n))")
+TAG_BEGUN = lazy_pattern(rf"<(?:[|｜](?:{_BARRED_INSIDE})?+|{_PLAIN_INSIDE})?+\Z")
 """What may become a `TAG` with more text: the same grammar, up to the end."""
-BRACKET = re.compile(r"\[(?P<inner>/?[A-Z][A-Z_ ]{1,30})\]")
-BRACKET_BEGUN = re.compile(r"\[/?(?:[A-Z][A-Z_ ]{0,30})?\Z")
-_TRIANGLES = re.compile(r"◁(?P<inner>/?\w{1,20})▷")
+BRACKET = lazy_pattern(r"\[(?P<inner>/?[A-Z][A-Z_ ]{1,30})\]")
+BRACKET_BEGUN = lazy_pattern(r"\[/?(?:[A-Z][A-Z_ ]{0,30})?\Z")
+_TRIANGLES = lazy_pattern(r"◁(?P<inner>/?\w{1,20})▷")
 
-_ATTRIBUTE = re.compile(r"""([\w.\-:]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
-_FUNCTION = re.compile(
+_ATTRIBUTE = lazy_pattern(r"""([\w.\-:]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
+_FUNCTION = lazy_pattern(
     r"(?:[\w.\-]+:|[|｜]\w+[|｜])?(?P<tag>function|invoke|tool_call|tool|call|action|function_call|tool_use)"
     r"(?:\s*=\s*|\s+(?:name|tool|function|id)\s*=\s*)(?P<q>[\"']?)(?P<name>[^\"'>]+?)(?P=q)(?P<rest>\s+[^>]*)?\s*/?$",
     re.IGNORECASE,
 )
-_PARAMETER = re.compile(
+_PARAMETER = lazy_pattern(
     r"(?:[\w.\-]+:|[|｜]\w+[|｜])?(?P<tag>parameter|param|argument|arg|property|input)"
     r"(?:\s*=\s*|\s+(?:name|key)\s*=\s*)(?P<q>[\"']?)(?P<name>[^\"'>]+?)(?P=q)(?P<rest>\s+[^>]*)?\s*$",
     re.IGNORECASE,
 )
-_NAMESPACE = re.compile(r"^(/?)[|｜]?[\w.\-]*[|｜]")
-_PARAMETER_END = re.compile(
+_NAMESPACE = lazy_pattern(r"^(/?)[|｜]?[\w.\-]*[|｜]")
+_PARAMETER_END = lazy_pattern(
     r"/(?:[\w.\-]+:|[|｜]\w+[|｜])?(?:parameter|param|argument|arg|property)$", re.IGNORECASE
 )
-_SPLIT = re.compile(r"[^A-Za-z\u4e00-\u9fff]+|(?<=[a-z])(?=[A-Z])")
+_SPLIT = lazy_pattern(r"[^A-Za-z\u4e00-\u9fff]+|(?<=[a-z])(?=[A-Z])")
 
 _THINKING = frozenset(
     [
