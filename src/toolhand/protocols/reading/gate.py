@@ -185,7 +185,7 @@ class Gate:
         ready = self._pending[: self._checked]
         if self._state != "closed" and self._removed_to < 0:
             ready = _without_prefix_word(ready, self._before)
-        elif prefixed := _PREFIXED.search(ready):
+        elif (prefixed := _PREFIXED.search(ready)) and (prefixed.start() or not _is_wordy(self._before)):
             ready = ready[: prefixed.start()]
         piece = ready.rstrip(EDGE)
         if not self._has_shown or self._must_break:
@@ -258,7 +258,8 @@ class Gate:
             return "pass", pos + 1
         marker, end = found
         if marker.kind == "think" and not self.tools.get(marker.tag):
-            is_quoted = pos > 0 and text[pos - 1] in "`\"'“‘「『《"
+            last = text[pos - 1] if pos else self._before
+            is_quoted = last != "" and last in "`\"'“‘「『《"
             return ("hold", pos) if is_quoted else ("think", end)
         if marker.kind == "noise":
             is_first = not self._has_shown and not text[:pos].strip(EDGE) and marker.tag not in _ROLE_TOKENS
@@ -334,6 +335,10 @@ def _without_prefix_word(text: str, before: str) -> str:
     if match and any(word.startswith(match[0].rstrip(" \t\n:=").lower()) for word in _PREFIX_WORDS):
         begin = match.start()
         last = text[begin - 1] if begin else before
-        if not (last.isalnum() or last == "_"):
+        if not _is_wordy(last):
             return text[:begin]
     return text
+
+
+def _is_wordy(char: str) -> bool:
+    return char.isalnum() or char == "_"

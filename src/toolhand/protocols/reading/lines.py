@@ -75,6 +75,8 @@ _PHRASES = (
 )
 _CONDITIONS = frozenset(["if", "when", "else", "如果", "若", "否则"])
 _MAX_CONDITION = 140
+_MAX_CHINESE_NAME = 8
+"""Characters of a variable that is no ASCII. Prose without spaces is not held back for longer than that."""
 
 
 class LineJudge:
@@ -113,8 +115,12 @@ class LineJudge:
                 continue
             if family.name != "plan":
                 return True
-            name = match.groupdict().get("name")
-            if name and (self.tools.lookup(name) is not None or "_" in name or "." in name):
+            name, variable = match.groupdict().get("name"), match.groupdict().get("var")
+            if (
+                name
+                and self._may_grow(variable or name)
+                and (self.tools.lookup(name) is not None or "_" in name or "." in name)
+            ):
                 return True
         return False
 
@@ -140,6 +146,7 @@ class LineJudge:
             re.fullmatch(r"[ \t]*(?:=|:=|<-|←)?[ \t]*(?:await[ \t]*)?(?:print\(`?)?[\w.\-]*", rest)
             and len(rest) < 60
             and (rest.strip()[:1] in ("=", ":", "<", "←") or not rest.strip())
+            and self._may_grow(word)
         ):
             return "wait"
         if any(phrase.startswith(said) for phrase in _PHRASES):
@@ -152,8 +159,8 @@ class LineJudge:
         """Whether a word that is still being written may become a label or a name."""
         if not word:
             return True
-        if word.isascii():
-            return len(word) <= 40
+        if len(word) <= (40 if word.isascii() else _MAX_CHINESE_NAME):
+            return True
         if any(
             label.startswith(word) or (word.startswith(label) and len(word) < len(label) + 6)
             for label in _LABELS
