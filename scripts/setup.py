@@ -75,4 +75,8 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("setup stopped: run make again to go on")
+        sys.exit(130)

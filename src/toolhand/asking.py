@@ -206,6 +206,6 @@ def _first_steps(reply: Reply, context: RunContext) -> Reply:
     ready: tuple[ToolCall, ...] = reply.program.ready
     if len(ready) == len(reply.calls):
         return reply
-    message = WORDS[context.language]["steps"].format(count=len(ready))
+    message = WORDS[context.language]["steps" if ready else "no_steps"].format(count=len(ready))
     problem = ToolError(code=ErrorCode.UNPARSEABLE, message=message, retryable=True)
     return replace(reply, calls=ready, problems=(*reply.problems, problem))

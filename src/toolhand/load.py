@@ -29,19 +29,39 @@ def load_tools(sources: str, *, database: Path | None = None, root: Path | None 
     Raises:
         SettingsError: when a source cannot be found or imported, or holds no tool.
     """
+    named = [part.strip() for part in sources.split(",") if part.strip()]
+    if not named:
+        raise SettingsError(
+            say(
+                "no tools are named: write builtin, a .py file or a module",
+                "没有指定工具：请写 builtin、.py 文件或模块名",
+            )
+        )
     found: list[Tool] = []
-    for source in (part.strip() for part in sources.split(",")):
+    for source in named:
         if source == "builtin":
             found += builtin_tools(database=database, root=root)
-        elif source:
+        else:
             found += _tools_of(_module(source), source)
     return Toolset(found)
 
 
 def _module(source: str) -> ModuleType:
     path = Path(source)
-    is_file = source.endswith(".py") or path.is_file()
-    if is_file and not path.is_file():
+    is_folder = is_there = False
+    try:
+        is_there, is_folder = path.is_file(), path.is_dir()
+    except OSError:  # a name that is too long to be one
+        source = f"{source[:60]}….py"
+    if is_folder and not source.isidentifier():
+        raise SettingsError(
+            say(
+                f"'{source}' is a folder: name a .py file or a module",
+                f"“{source}”是文件夹：请给出 .py 文件或模块名",
+            )
+        )
+    is_file = source.endswith(".py") or is_there
+    if is_file and not is_there:
         raise SettingsError(
             say(f"there is no file '{source}' to take tools from", f"没有文件“{source}”，无法从中读取工具")
         )
@@ -67,7 +87,9 @@ def _module(source: str) -> ModuleType:
                 )
             ) from None
         raise _cannot_import(source, error) from error
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever a file raises must not end the program in its place
         raise _cannot_import(source, error) from error
     return module
 
@@ -83,7 +105,8 @@ def _cannot_import(source: str, error: BaseException) -> SettingsError:
     )
     line = getattr(error, "lineno", None) or line
     where = say(f", line {line}", f"，第 {line} 行") if line else ""
-    what = f"{type(error).__name__}: {error}"
+    said = " ".join(str(error.msg if isinstance(error, SyntaxError) else error).split())
+    what = f"{type(error).__name__}: {said[:200]}" if said else type(error).__name__
     return SettingsError(
         say(f"'{source}' cannot be imported{where}: {what}", f"无法导入“{source}”{where}：{what}")
     )

@@ -28,6 +28,8 @@ WORDS: Mapping[Language, Mapping[str, str]] = {
         "steps": "Only the first {count} of your steps ran: a step cannot use the result of another in the same reply. "
         "Go on from the results that you have now, with plain values.",
         "time": "The time for this run ({seconds:g} seconds) ran out before there was a whole answer.",
+        "no_steps": "None of your steps ran: each needs the result of another, or of one that is not there. "
+        "Write the first step again with plain values.",
         "no_answer": "No answer was found before the run's limit ({limit}) was reached.",
         "not_run": "This call did not run: the run was stopped before it. Ask for it again if it is still wanted.",
         "perhaps": "The program was stopped during this call of '{name}': it may or may not have had its effect. "
@@ -45,6 +47,7 @@ WORDS: Mapping[Language, Mapping[str, str]] = {
         "calls": "本次运行最多调用 {limit} 次工具：这次调用没有执行。",
         "steps": "只执行了你的前 {count} 个步骤：同一次回复中，一个步骤不能使用另一个步骤的结果。请根据现有结果继续。",
         "time": "本次运行的时间（{seconds:g} 秒）已用完，没有得到完整的回答。",
+        "no_steps": "没有执行任何步骤：每个步骤都需要另一个步骤的结果，或需要不存在的结果。请用具体的值重新写出第一个步骤。",
         "no_answer": "在达到本次运行的上限（{limit}）之前没有得到答案。",
         "not_run": "这次调用没有执行：运行在它之前就被停止了。如果仍然需要，请再次请求。",
         "perhaps": "程序在调用“{name}”的过程中被停止：它可能已经生效，也可能没有，没有再次运行。"

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from toolhand.builtin.sample import make_sample
+from toolhand.cli.app import run_app
 from toolhand.cli.demo import QUESTIONS
 
 
@@ -112,6 +113,7 @@ def mistakes(tmp_path):
     (tmp_path / "syntax.py").write_text("def f(:\n")
     (tmp_path / "raises.py").write_text("raise ValueError('no')\n")
     (tmp_path / "exits.py").write_text("raise SystemExit(4)\n")
+    (tmp_path / "ends.py").write_text("class Stop(BaseException): ...\nraise Stop('a\\nb')\n")
     (tmp_path / "empty.py").write_text("x = 1\n")
     (tmp_path / "undescribed.py").write_text(
         "import socket\nfrom toolhand import tool\n@tool\ndef f(s: socket.socket) -> str:\n    '''F.'''\n"
@@ -127,6 +129,16 @@ def mistakes(tmp_path):
         "file does not import": ((*run, "--tools", str(tmp_path / "broken.py")), "line 2"),
         "syntax error": ((*run, "--tools", str(tmp_path / "syntax.py")), "line 1"),
         "file raises": ((*run, "--tools", str(tmp_path / "raises.py")), "ValueError: no"),
+        "file ends the program": ((*run, "--tools", str(tmp_path / "ends.py")), "line 2: Stop"),
+        "a folder": ((*run, "--tools", str(tmp_path)), "is a folder"),
+        "no tools": ((*run, "--tools", ""), "no tools are named"),
+        "only commas": ((*run, "--tools", " , "), "no tools are named"),
+        "empty database": ((*run, "--db", ""), "--db is empty"),
+        "empty folder": ((*run, "--root", " "), "--root is empty"),
+        "empty model": (("run", "?", "--model", ""), "--model is empty"),
+        "long database": ((*run, "--db", "x" * 5_000), "there is no database"),
+        "long folder": ((*run, "--root", "x" * 5_000), "there is no folder"),
+        "long file": ((*run, "--tools", "x" * 5_000 + ".py"), "there is no file"),
         "file exits": ((*run, "--tools", str(tmp_path / "exits.py")), "SystemExit"),
         "no module": ((*run, "--tools", "nothing_such_module"), "nothing_such_module"),
         "no tool in it": ((*run, "--tools", str(tmp_path / "empty.py")), "@tool"),
@@ -140,15 +152,26 @@ def mistakes(tmp_path):
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_a_persons_mistake_is_one_sentence(tmp_path, language):
+def test_a_persons_mistake_is_one_sentence(tmp_path, language, monkeypatch, capsys):
+    monkeypatch.setenv("TOOLHAND_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TOOLHAND_LANG", language)
     for name, (words, mention) in mistakes(tmp_path).items():
-        done = toolhand(*words, TOOLHAND_CACHE=str(tmp_path / "cache"), TOOLHAND_LANG=language)
-        assert done.returncode == 1, (name, done)
-        assert "Traceback" not in done.stderr + done.stdout, (name, done.stderr)
-        assert len(done.stderr.strip().splitlines()) == 1, (name, done.stderr)
+        code = run_app(list(words))
+        done = capsys.readouterr()
+        assert code == 1, (name, done)
+        assert done.out == "", name
+        assert len(done.err.strip().splitlines()) == 1, (name, done.err)
+        assert done.err.startswith("error: " if language == "en" else "错误: "), name
         if language == "en":
-            assert mention in done.stderr, (name, done.stderr)
+            assert mention in done.err, (name, done.err)
     assert not (tmp_path / "none.db").exists()
+
+
+def test_a_mistake_in_a_process_of_its_own(tmp_path):
+    done = toolhand("run", "?", "--model", "nothing-such:x")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: there is no model 'nothing-such:x'")
+    assert len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize("words", [("run",), ("nothing-such",), ("run", "?", "--turns", "0"), ("run", " ")])
@@ -156,6 +179,21 @@ def test_wrong_words_on_the_command_line(words):
     done = toolhand(*words)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
+
+
+def test_wrong_words_are_said_in_chinese_too(monkeypatch, capsys):
+    monkeypatch.setenv("TOOLHAND_LANG", "zh")
+    for words, said in {
+        ("rn",): "没有命令“rn”，是不是想写“run”？",
+        ("run",): "缺少“question”",
+        ("run", "?", "--modl", "x"): "没有选项 --modl，是不是想写 --model",
+        ("run", "?", "--turns", "0"): "--turns：应不小于 1",
+        ("run", "?", "there"): "多余的参数：there",
+        ("run", "?", "-m"): "选项 -m 需要一个值",
+        ("run", " "): "问题是空的",
+    }.items():
+        assert run_app(list(words)) == 2
+        assert said in capsys.readouterr().err.splitlines()[0]
 
 
 def test_help_speaks_both_languages():

@@ -78,7 +78,11 @@ def root_at(folder: str | os.PathLike[str]) -> Root:
         SettingsError: when it is not a folder.
     """
     path = Path(folder).resolve()
-    if not path.is_dir():
+    try:
+        is_folder = path.is_dir()
+    except OSError:  # a name that is too long to be one
+        is_folder, path = False, Path(f"{str(path)[:100]}…")
+    if not is_folder:
         raise SettingsError(f"there is no folder at {path}: give the path of an existing folder")
     has_openat = (
         os.open in os.supports_dir_fd and os.stat in os.supports_dir_fd and os.scandir in os.supports_fd

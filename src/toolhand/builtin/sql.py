@@ -125,7 +125,11 @@ def _query_database(reader: SqliteReader, seconds: float, overview: str) -> Tool
 
 def _checked(path: Path, reader: SqliteReader) -> str:
     """The schema in brief, which proves that the file can be read."""
-    if not path.exists():
+    try:
+        is_there = path.exists()
+    except OSError:  # a name that is too long to be one
+        is_there, path = False, Path(f"{str(path)[:100]}…")
+    if not is_there:
         raise SettingsError(f"there is no database at {path}: give the path of an existing SQLite file")
     if not path.is_file():
         raise SettingsError(f"{path} is not a file: give the path of a SQLite file")

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import io
+import contextlib
 import os
 import sys
-from typing import Any
+import traceback
 
 import typer
 
 from toolhand import __version__
 from toolhand.cli import demo, drift, eval, models, run, tools  # noqa: A004 - the command's name
+from toolhand.cli.terminal import cannot_write, give_up_output, prepare_streams, shortened
+from toolhand.cli.usage import WRONG_WORDS, wrong_words
 from toolhand.cli.words import say
 from toolhand.core.errors import ToolhandError
 
-# The root of what typer raises for wrong words. It comes from click, which typer carries inside since 0.2x: it has no public
-# name of its own there.
-_WRONG_WORDS: Any = typer.BadParameter.__mro__[2]
+STOPPED = 130
+"""The exit code after Ctrl-C."""
+
+TRACEBACK = "TOOLHAND_TRACEBACK"
+"""The environment variable with which a fault in Toolhand shows its traceback."""
 
 app = typer.Typer(
     name="toolhand",
@@ -59,30 +63,57 @@ def run_app(arguments: list[str] | None = None) -> int:
     Args:
         arguments: the words after `toolhand`; those of the process by default.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(
-                errors="replace"
-            )  # a terminal that cannot show a character shows a question mark
+    prepare_streams()
     try:
         code = app(args=arguments, standalone_mode=False)
+        if code == STOPPED:  # how typer gives a Ctrl-C on
+            return _stopped()
+        sys.stdout.flush()  # what cannot be written is found out here, and not when the interpreter ends
     except ToolhandError as error:
         return _complain(str(error))
     except typer.Exit as done:
         return done.exit_code
-    except _WRONG_WORDS as error:
-        error.show()
-        return int(error.exit_code)
+    except WRONG_WORDS as error:
+        return wrong_words(error)
     except (KeyboardInterrupt, typer.Abort):
-        typer.echo(say("stopped", "已停止"), err=True)
-        return 130
+        return _stopped()
     except BrokenPipeError:
-        # The reader of our output has gone (`toolhand … | head`): nothing more can be said to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        give_up_output()  # the reader of our output has gone (`toolhand … | head`): nothing more can be said to it
         return 1
+    except OSError as error:
+        code = _complain(cannot_write(error))
+        give_up_output()
+        return code
+    except Exception as error:  # noqa: BLE001 - the last one who can say it in a sentence
+        return _own_fault(error)
     return code if isinstance(code, int) else 0
 
 
+def _stopped() -> int:
+    return _complain_with(STOPPED, say("stopped", "已停止"))
+
+
 def _complain(sentence: str) -> int:
-    typer.echo(f"{say('error', '错误')}: {sentence}", err=True)
-    return 1
+    return _complain_with(1, f"{say('error', '错误')}: {sentence}")
+
+
+def _complain_with(code: int, line: str) -> int:
+    with contextlib.suppress(OSError):
+        typer.echo(line, err=True)
+    return code
+
+
+def _own_fault(error: Exception) -> int:
+    """A fault in Toolhand: the place in one line, and how to see more."""
+    if os.environ.get(TRACEBACK):
+        traceback.print_exception(error)
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{os.path.basename(last.filename)}:{last.lineno}"  # noqa: PTH119 - it may be no path
+    what = shortened(f"{type(error).__name__}: {error}")
+    return _complain_with(
+        70,
+        say(
+            f"error: a fault in Toolhand itself ({where}, {what}): set {TRACEBACK}=1 to see more, and please report it",
+            f"错误: Toolhand 自身的故障（{where}，{what}）：设置 {TRACEBACK}=1 可查看详情，欢迎反馈",
+        ),
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import sys
@@ -16,15 +15,18 @@ from toolhand.agent import Agent
 from toolhand.cli.load import load_tools
 from toolhand.cli.models import ensure_weights
 from toolhand.cli.show import Show
+from toolhand.cli.terminal import Asker, is_person_here, path_given, read_question
 from toolhand.cli.words import say
 from toolhand.core.approvals import Approve, Decision, Deny
 from toolhand.core.context import RunContext
+from toolhand.core.errors import SettingsError
 from toolhand.core.events import Event, RunFinished
 from toolhand.core.jsonable import jsonable
 from toolhand.core.messages import BoundCall
 from toolhand.execution.layers import default_policies
 from toolhand.execution.running import run_blocking
 from toolhand.models.resolve import default_model
+from toolhand.policies.approval import Ask
 from toolhand.run import Limits, Run
 
 HELP = say("Answer a question with tools.", "用工具回答一个问题。")
@@ -53,11 +55,11 @@ def run(
             "builtin, a .py file, a module; several with commas", "builtin、.py 文件或模块名；多个用逗号分隔"
         ),
     ),
-    db: Path | None = typer.Option(
-        None, "--db", help=say("An SQLite file that may be read.", "允许读取的 SQLite 文件。")
+    db: str | None = typer.Option(
+        None, "--db", metavar="FILE", help=say("An SQLite file that may be read.", "允许读取的 SQLite 文件。")
     ),
-    root: Path | None = typer.Option(
-        None, "--root", help=say("A folder that may be read.", "允许读取的文件夹。")
+    root: str | None = typer.Option(
+        None, "--root", metavar="FOLDER", help=say("A folder that may be read.", "允许读取的文件夹。")
     ),
     turns: int = typer.Option(
         20, "--turns", min=1, help=say("The most replies of the model.", "模型回复次数的上限。")
@@ -75,18 +77,16 @@ def run(
         False, "--yes", "-y", help=say("Fetch the embedded model without asking.", "不询问直接下载内置模型。")
     ),
 ) -> int:
-    if question == "-":
-        question = sys.stdin.read().strip()
-    if not question.strip():
-        raise typer.BadParameter(say("the question is empty", "问题是空的"))
+    question = read_question(question)
+    database, folder = path_given("--db", db), path_given("--root", root)
     err = Console(stderr=True, soft_wrap=True)
     if as_json:  # whatever a tool or its file prints must not get between the lines of the JSON
         with contextlib.redirect_stdout(sys.stderr):
-            spec, finished = _run_with(question, model, tools, db, root, turns, err, None, yes)
+            spec, finished = _run_with(question, model, tools, database, folder, turns, err, None, yes)
         typer.echo(json.dumps(as_dict(finished, spec), ensure_ascii=False, indent=2))
         return 0 if finished.stopped == "answered" else 3
     show = Show(Console(soft_wrap=True), err, is_verbose=verbose)
-    _, finished = _run_with(question, model, tools, db, root, turns, err, show, yes)
+    _, finished = _run_with(question, model, tools, database, folder, turns, err, show, yes)
     return 0 if finished.stopped == "answered" else 3
 
 
@@ -102,9 +102,13 @@ def _run_with(
     is_agreed: bool,
 ) -> tuple[str, Run]:
     toolset = load_tools(tools, database=database, root=root)
+    if model is not None and not model.strip():
+        raise SettingsError(
+            say("--model is empty: leave it out for the default", "--model 是空的：不写则使用默认模型")
+        )
     spec = model or announced_default(err)
     ensure_weights(spec, err, is_agreed=is_agreed)
-    ask = ask_person if sys.stdin.isatty() else None
+    ask = asking(show) if is_person_here() else None
     agent = Agent(spec, toolset, policies=default_policies(ask=ask), limits=Limits(turns=turns))
     try:
         return spec, answer(agent, question, show)
@@ -112,13 +116,19 @@ def _run_with(
         run_blocking(agent.close())
 
 
-async def ask_person(call: BoundCall, context: RunContext) -> Decision:
-    """Asks the person at the terminal whether a call may run."""
-    del context
-    arguments = json.dumps(jsonable(call.call.arguments), ensure_ascii=False)
-    question = say(f"Run {call.tool.name}({arguments})?", f"执行 {call.tool.name}（{arguments}）？")
-    is_agreed = await asyncio.to_thread(typer.confirm, question, default=False, err=True)
-    return Approve() if is_agreed else Deny()
+def asking(show: Show | None) -> Ask:
+    """What asks the person at the terminal whether a call may run, while nothing else is shown."""
+    asker = Asker()
+
+    async def ask(call: BoundCall, context: RunContext) -> Decision:
+        del context
+        arguments = json.dumps(jsonable(call.call.arguments), ensure_ascii=False)
+        question = say(f"Run {call.tool.name}({arguments})?", f"执行 {call.tool.name}（{arguments}）？")
+        with show.held() if show is not None else contextlib.nullcontext():
+            is_agreed = await asker.confirm(question)
+        return Approve() if is_agreed else Deny()
+
+    return ask
 
 
 def announced_default(err: Console) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console
@@ -41,9 +43,29 @@ class Show:
         self.is_verbose = is_verbose
         self._status: Status | None = None
         self._has_text = False
+        self._holders = 0
+        self._kept: list[Event] = []
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Prints nothing meanwhile: somebody is being asked. What happens is shown afterwards."""
+        self._done_waiting()
+        self._end_line()
+        self._holders += 1
+        try:
+            yield
+        finally:
+            self._holders -= 1
+            if not self._holders:
+                kept, self._kept = self._kept, []
+                for event in kept:
+                    self(event)
 
     def __call__(self, event: Event) -> None:
         """Prints one event."""
+        if self._holders:
+            self._kept.append(event)
+            return
         match event:
             case TurnStarted():
                 self._end_line()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import typer
 from rich.console import Console
@@ -11,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from toolhand.cli.load import load_tools
+from toolhand.cli.terminal import path_given
 from toolhand.cli.words import say
 from toolhand.toolset import Toolset
 
@@ -33,9 +33,9 @@ ROOT = typer.Option(None, "--root", help=say("A folder, for the file tools.", "�
 
 
 @app.command("list", help=say("List tools with their first line.", "列出工具及其第一行说明。"))
-def list_tools(tools: str = TOOLS, db: Path | None = DB, root: Path | None = ROOT) -> None:
+def list_tools(tools: str = TOOLS, db: str | None = DB, root: str | None = ROOT) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
-    for tool in load_tools(tools, database=db, root=root):
+    for tool in load_tools(tools, database=path_given("--db", db), root=path_given("--root", root)):
         first = tool.description.strip().split("\n")[0]
         parameters = ", ".join(name if name in tool.required else f"{name}?" for name in tool.properties)
         table.add_row(f"[bold]{escape(tool.name)}[/]({escape(parameters)})", escape(first), tool.rules.effect)
@@ -46,10 +46,10 @@ def list_tools(tools: str = TOOLS, db: Path | None = DB, root: Path | None = ROO
 def show_tool(
     name: str = typer.Argument(help=say("the tool's name", "工具名称")),
     tools: str = TOOLS,
-    db: Path | None = DB,
-    root: Path | None = ROOT,
+    db: str | None = DB,
+    root: str | None = ROOT,
     provider: str = typer.Option("openai", "--provider", help="openai, anthropic, mcp"),
 ) -> None:
-    found = load_tools(tools, database=db, root=root)
+    found = load_tools(tools, database=path_given("--db", db), root=path_given("--root", root))
     schema = Toolset([found[name]]).schemas(provider)[0]
     typer.echo(json.dumps(schema, ensure_ascii=False, indent=2))
