@@ -157,7 +157,7 @@ async def _typed() -> bytes:
 
     try:
         loop.add_reader(descriptor, read)
-    except (NotImplementedError, OSError):  # Windows: only a thread can wait for the keyboard
+    except (RuntimeError, OSError):  # Windows: only a thread can wait for the keyboard
 
         def wait() -> None:
             line = os.read(descriptor, 4096)
