@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any, Final
 
 from toolhand.core.canonical import left_out
@@ -36,19 +38,37 @@ _WORDS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Requires:
+    """A condition that names tools, so that a plan can be ordered by it.
+
+    Args:
+        requires: the tools that must have succeeded.
+    """
+
+    requires: tuple[str, ...]
+
+    def __call__(self, arguments: Any, context: RunContext) -> str | None:
+        """The name of the first tool that is missing."""
+        del arguments
+        done = succeeded(context)
+        missing = next((name for name in self.requires if name not in done), None)
+        return missing and _Missing(missing)
+
+
 def requires(*names: str) -> Condition:
     """A condition for `before`: each of these tools has succeeded earlier in the run.
 
     Args:
         names: tools.
     """
+    return Requires(names)
 
-    def condition(arguments: Any, context: RunContext) -> str | None:  # noqa: ARG001 - every condition is given them
-        succeeded = context.memory.get(_SUCCEEDED, ())
-        missing = next((name for name in names if name not in succeeded), None)
-        return missing and _Missing(missing)
 
-    return condition
+def succeeded(context: RunContext) -> Collection[str]:
+    """The tools that have succeeded in the run so far."""
+    found: Collection[str] = context.memory.get(_SUCCEEDED, ())
+    return found
 
 
 class _Missing(str):
@@ -84,10 +104,7 @@ async def conditions(call: BoundCall, context: RunContext, proceed: Proceed) -> 
 
 def note_success(tool: str, context: RunContext) -> None:
     """Takes note that a tool has succeeded in this run."""
-    succeeded = context.memory.get(_SUCCEEDED)
-    if succeeded is None:
-        succeeded = context.memory[_SUCCEEDED] = set()
-    succeeded.add(tool)
+    context.memory.setdefault(_SUCCEEDED, set()).add(tool)
 
 
 def _arguments(call: BoundCall) -> dict[str, Any]:

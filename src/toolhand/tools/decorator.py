@@ -45,6 +45,7 @@ class ToolOptions(TypedDict, total=False):
     idempotency_key: Callable[[Mapping[str, Any]], str] | None
     user_visible: bool
     shows_errors: bool
+    undo: Tool | str
 
 
 @overload
@@ -91,6 +92,8 @@ def _rules(label: str, options: ToolOptions, base: Rules) -> Rules:
     fallback = given.get("fallback")
     if fallback is not None and not isinstance(fallback, Tool):
         given["fallback"] = _make(fallback, {})
+    if isinstance(undo := given.get("undo"), Tool):
+        given["undo"] = undo.name
     return replace(base, **given)
 
 

@@ -1,0 +1,260 @@
+"""Everything that can be known to be wrong before the first call, reported together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from toolhand.core.errors import ErrorCode, ToolError
+from toolhand.core.language import Language
+from toolhand.core.messages import BoundCall, ToolCall
+from toolhand.core.tools import Tool
+from toolhand.parsing.plans.nodes import (
+    Block,
+    Expression,
+    For,
+    If,
+    ListOf,
+    Literal,
+    ObjectOf,
+    Parallel,
+    Plan,
+    Return,
+    Step,
+    references,
+)  # fmt: skip
+from toolhand.parsing.plans.values import value_of
+from toolhand.plan.order import needed, required_tools
+from toolhand.plan.words import said
+from toolhand.tools.collection import ToolCollection, folded
+
+Bind = Callable[[ToolCall], "BoundCall | ToolError"]
+Refuses = Callable[[Tool], "ToolError | None"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What a check found.
+
+    Args:
+        calls: the calls as far as they are known, in the order of the lines; a reference is written `$name`.
+        problems: all that is wrong. A plan with problems does not run.
+        unknown: the variables that are used and nowhere made.
+    """
+
+    calls: tuple[ToolCall, ...] = ()
+    problems: tuple[ToolError, ...] = ()
+    unknown: frozenset[str] = frozenset()
+
+
+def check(
+    plan: Plan,
+    tools: ToolCollection,
+    bind: Bind,
+    *,
+    known: Collection[str] = (),
+    met: Collection[str] = (),
+    refuses: Refuses = lambda tool: None,  # noqa: ARG005
+    language: Language = "en",
+) -> Checked:
+    """Checks a plan for everything that can be known beforehand.
+
+    That is: unknown tools, missing or ill-typed arguments, variables before they exist, unmet preconditions, tools that may
+    not be called.
+
+    Args:
+        plan: what was read.
+        tools: the tools there are; nothing else can ever run.
+        bind: binds a call to its tool.
+        known: variables that exist already.
+        met: tools that have succeeded already.
+        refuses: the error of a tool that may not be called, or None.
+        language: of the problems' words.
+    """
+    checker = _Checker(tools, bind, refuses, language, met=set(met))
+    checker.block(plan.body, set(known))
+    problems = [*plan.problems, *checker.problems]
+    if not plan.body and not problems:
+        problems.append(
+            ToolError(code=ErrorCode.UNPARSEABLE, message=said("empty", language), retryable=True)
+        )
+    return Checked(calls=tuple(checker.calls), problems=tuple(problems), unknown=frozenset(checker.unknown))
+
+
+def named_arguments(step: Step, tool: Tool | None) -> dict[str, Expression]:
+    """A step's arguments by parameter: a value without a name fills the only required one, or the one at its place."""
+    named: dict[str, Expression] = {
+        key: value for key, value in step.arguments.items() if isinstance(key, str)
+    }
+    bare = [value for key, value in step.arguments.items() if not isinstance(key, str)]
+    names = list(tool.properties) if tool is not None else []
+    first = bare[0] if len(bare) == 1 and not named else None
+    if isinstance(first, ObjectOf) and {folded(key) for key, _ in first.fields} <= {
+        folded(name) for name in names
+    }:
+        return dict(first.fields)
+    if tool is not None and len(bare) == 1 and len(tool.required) == 1 and tool.required[0] not in named:
+        names = list(tool.required)
+    for place, value in enumerate(bare):
+        named[names[place] if place < len(names) else f"argument_{place + 1}"] = value
+    return named
+
+
+@dataclass(slots=True)
+class _Checker:
+    tools: ToolCollection
+    bind: Bind
+    refuses: Refuses
+    language: Language
+    met: set[str]
+    calls: list[ToolCall] = field(default_factory=list)
+    problems: list[ToolError] = field(default_factory=list)
+    unknown: set[str] = field(default_factory=set)
+
+    def block(self, body: Block, saved: set[str]) -> None:
+        """Checks statements; `saved` are the variables that may exist by then, and grow."""
+        for statement in body:
+            match statement:
+                case Step():
+                    self.step(statement, saved)
+                case Parallel(steps=steps):
+                    together = {step.save_as for step in steps}
+                    names = {
+                        tool.name for step in steps if (tool := self.tools.lookup(step.tool)) is not None
+                    }
+                    for step in steps:
+                        self.step(step, saved | together - {step.save_as}, also=names)
+                    saved |= together
+                case If(branches=branches, line=line):
+                    makes: list[set[str]] = []
+                    for test, inner in branches:
+                        self.expression(test, saved, line)
+                        makes.append(set(saved))
+                        self.block(inner, makes[-1])
+                    saved.update(*makes)
+                case For(name=name, items=items, body=inner, line=line):
+                    self.expression(items, saved, line)
+                    saved.add(name)
+                    self.block(inner, saved)
+                case Return(value=value, line=line):
+                    self.expression(value, saved, line)
+
+    def step(self, step: Step, saved: set[str], also: Collection[str] = ()) -> None:
+        """Checks one step."""
+        tool = self.tools.lookup(step.tool) if step.tool else None
+        arguments = named_arguments(step, tool) if step.tool else {}
+        for value in (*arguments.values(), step.value):
+            self.expression(value, saved, step.line, is_argument=step.value is None)
+        if step.save_as:
+            saved.add(step.save_as)
+        if not step.tool:
+            return
+        self._bare(arguments, tool, step.line)
+        fixed = {key: value_of(value, {}) for key, value in arguments.items() if not any(references(value))}
+        open_ones = {key: value for key, value in arguments.items() if key not in fixed}
+        call = ToolCall(id=f"line_{step.line}", name=step.tool, arguments=fixed, fixes=step.fixes)
+        bound = self.bind(call)
+        if isinstance(bound, ToolError):
+            bound = self._forgiven(bound, call, tool, open_ones)
+        if isinstance(bound, ToolError):
+            self.problem(step.line, bound)
+            return
+        refusal = self.refuses(bound.tool)
+        if refusal is not None:
+            self.problem(step.line, refusal)
+        self._needs(bound.tool, also, step.line)
+        written = {key: _written(value) for key, value in open_ones.items()}
+        order = [key for key in bound.call.arguments if key not in written]
+        self.calls.append(
+            replace(bound.call, arguments={**{key: bound.call.arguments[key] for key in order}, **written})
+        )
+
+    def expression(
+        self, value: Expression | None, saved: set[str], line: int, *, is_argument: bool = False
+    ) -> None:
+        """Checks the references in an expression."""
+        if value is None:
+            return
+        for found in references(value):
+            if found.name not in saved:
+                self.unknown.add(found.name)
+                self._unknown(line, "unknown", name=found.name)
+        if isinstance(value, Literal) and value.is_bare and not is_argument:
+            self._unknown(line, "bare", word=value.value)
+
+    def _bare(self, arguments: Mapping[str, Expression], tool: Tool | None, line: int) -> None:
+        """A word without quotes is taken for a text where the parameter names it, or where no variable is spelt so."""
+        for key, value in arguments.items():
+            inside = value.items if isinstance(value, ListOf) else (value,)
+            for word in inside:
+                if not (isinstance(word, Literal) and word.is_bare):
+                    continue
+                schema = tool.properties.get(key) if tool is not None else None
+                options = schema.get("enum", ()) if isinstance(schema, Mapping) else ()
+                is_option = str(word.value).casefold() in {str(option).casefold() for option in options}
+                if str(word.value).isascii() and str(word.value).isidentifier() and not is_option:
+                    self.unknown.add(str(word.value))
+                    self._unknown(line, "bare", word=word.value)
+
+    def _forgiven(
+        self, error: ToolError, call: ToolCall, tool: Tool | None, open_ones: Mapping[str, Expression]
+    ) -> BoundCall | ToolError:
+        """The binding without the arguments that are not known yet: they are not missing."""
+        fields = error.details.get("fields", ())
+        if tool is None or not open_ones or not fields:
+            return error
+        sent = {folded(tool.aliases.get(key, key)) for key in open_ones}
+        left = [one for one in fields if one["trouble"] != "missing" or folded(str(one["name"])) not in sent]
+        if left:
+            is_missing = any(one["trouble"] == "missing" for one in left)
+            code = ErrorCode.MISSING_ARGUMENT if is_missing else ErrorCode.INVALID_ARGUMENT
+            return replace(error, code=code, details={**error.details, "fields": left})
+        return BoundCall(call=replace(call, name=tool.name), tool=tool)
+
+    def _needs(self, tool: Tool, also: Collection[str], line: int) -> None:
+        missing = [name for name in required_tools(tool) if name not in self.met and name not in also]
+        self.met.add(tool.name)
+        if missing:
+            chain = needed(tool, self.tools, self.met)
+            first = ", ".join(f"{name}(…)" for name in chain or missing)
+            message = said("needs", self.language, name=tool.name, first=first)
+            details = {"first": (chain or tuple(missing))[0]}
+            self.problem(
+                line,
+                ToolError(
+                    code=ErrorCode.PRECONDITION_FAILED, message=message, retryable=True, details=details
+                ),
+            )
+
+    def _unknown(self, line: int, key: str, **words: Any) -> None:
+        message = said(key, self.language, **words)
+        details = {"variable": next(iter(words.values()))}
+        self.problem(
+            line, ToolError(code=ErrorCode.INVALID_ARGUMENT, message=message, retryable=True, details=details)
+        )
+
+    def problem(self, line: int, error: ToolError) -> None:
+        """Notes what is wrong with a line, once."""
+        found = at_line(error, line, self.language)
+        if found not in self.problems:
+            self.problems.append(found)
+
+
+def at_line(error: ToolError, line: int, language: Language) -> ToolError:
+    """An error with the line that it belongs to."""
+    message = said("line", language, line=line, said=error.message)
+    return replace(error, message=message, details={**error.details, "line": line})
+
+
+def _written(value: Expression) -> Any:
+    """An expression with references as it is written, in a list or an object item by item."""
+    match value:
+        case ListOf(items=items):
+            return [_written(item) for item in items]
+        case ObjectOf(fields=fields):
+            return {key: _written(item) for key, item in fields}
+        case Literal(value=plain):
+            return plain
+    text = str(value)
+    return text[1:-1] if text.startswith('"') else text
