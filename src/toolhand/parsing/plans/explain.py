@@ -10,7 +10,8 @@ from toolhand.parsing.plans.nodes import Block, For, If, Parallel, Plan, Return,
 
 _SAID: Final = {
     "en": {"call": "Call {call}", "keep": "Call {call}; its result is ${name}", "set": "Let ${name} be {value}",
-           "if": "If {test}:", "elif": "Else, if {test}:", "else": "Else:", "for": "For each ${name} in {items}:", "parallel": "Side by side:",
+           "if": "If {test}:", "elif": "Else, if {test}:",
+           "else": "Else:", "for": "For each ${name} in {items}:", "parallel": "Side by side:",
            "return": "Answer {value}", "yes": "yes", "no": "no", "each": "each", "done": "done", "start": "start", "end": "end"},
     "zh": {"call": "调用 {call}", "keep": "调用 {call}，结果记为 ${name}", "set": "令 ${name} 为 {value}", "if": "如果 {test}：",
            "elif": "否则，如果 {test}：", "else": "否则：", "for": "对 {items} 中的每个 ${name}：", "parallel": "同时进行：",
