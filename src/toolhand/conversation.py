@@ -31,6 +31,7 @@ from toolhand.core.messages import BoundCall, Message, Note, Reply, Text, ToolCa
 from toolhand.core.tools import ToolChoice
 from toolhand.observability import listening
 from toolhand.observability.defaults import default_sinks
+from toolhand.planning import Planning, Way
 from toolhand.policies.deduplicate import is_stuck
 from toolhand.policies.sharing.loops import LoopDetector
 from toolhand.policies.shrinking.read_result import read_result_tool
@@ -75,6 +76,7 @@ class Conversation:
         self.loops = LoopDetector(EQUAL_ROUNDS)
         self.pending: tuple[PendingCall, ...] = ()
         self._running: set[str] = set()
+        self.planning = Planning(setup.plan_rules)
         self.showing = Showing(setup, self.session)
         self.asking = Asking(setup, self.session, streams=asked.streams)
         self._base = RunContext(
@@ -113,7 +115,7 @@ class Conversation:
             self._begin()
             start = self.session.count
             await self._open()
-            output: str | None = "" if self.pending else None
+            output: str | None = "" if self.pending else self._planned_answer()
             stopped: Stopped | None = None
             while output is None:
                 stopped = self._limit_reached()
@@ -134,7 +136,9 @@ class Conversation:
             language = self.setup.language or language_of(self.session.last_words)
             self._base = replace(self._base, language=language, memory=self.session.suspended)
             if not self.session.suspended:
-                self.tools.dispatch.recall(*self.session.run_calls(), self._base)
+                told = self.session.run_calls()
+                self.tools.dispatch.recall(*told, self._base)
+                self.planning.recall(*told, self._base)
         self.context = self._heard(self._base)
         self.words = WORDS[self.context.language]
 
@@ -169,7 +173,8 @@ class Conversation:
                 await self._run_calls(waiting, self._choice(), known)
             return
         if waiting:
-            await self._run_calls(waiting, ToolChoice(), settling.let_go(waiting))
+            known = {**settling.let_go(waiting), **self.planning.left(waiting, self._way(ToolChoice()))}
+            await self._run_calls(waiting, ToolChoice(), known)
             self.pending, self.progress = (), Progress()
             if left := session.unanswered:  # they would wait for a person
                 session.append(Message(role="tool", parts=tuple(map(settling.not_run, left))))
@@ -197,7 +202,18 @@ class Conversation:
             self.session.append(Message(role="user", parts=(Note(note),)))
         if self.pending:
             return reply.text or ""
+        if (answer := self._planned_answer()) is not None:
+            return answer
         return None if calls or note is not None else reply.text
+
+    def _planned_answer(self) -> str | None:
+        """The answer that a plan itself has given; it is in the history afterwards."""
+        answer = self.planning.answer
+        if answer is not None:
+            if self.asked.streams:
+                self.context.emit(TextDelta(text=answer))
+            self.session.append(Message(role="assistant", parts=(Text(answer),)))
+        return answer
 
     def _objection(self, reply: Reply) -> str | None:
         """What the model is told, beside its calls' results, about what could not be used; None where all was well."""
@@ -242,7 +258,7 @@ class Conversation:
 
         try:
             await self.session.saved()  # the reply is kept before any of its calls runs
-            await self.tools.dispatch.each(running, self.context, choice, on_result=ended)
+            await self.planning.each(running, self._way(choice), ended)
         finally:
             settling = Settling(self.session, self.tools, self.context)
             results = [finished.get(call.id) or settling.unfinished(call) for call in calls]
@@ -253,6 +269,17 @@ class Conversation:
                 [(call.name, call.arguments) for call in calls], results
             )
 
+    def _way(self, choice: ToolChoice) -> Way:
+        return Way(
+            tools=self.tools,
+            context=self.context,
+            choice=choice,
+            session=self.session,
+            decisions=self.asked.decisions,
+            running=self._running,
+            most_calls=self._calls_left,
+        )
+
     def _answer_calls(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
         waiting = [(pending_of(result), result) for result in results]
         self.pending = tuple(pending for pending, _ in waiting if pending is not None)
@@ -262,13 +289,17 @@ class Conversation:
         self.session.suspended = self.context.memory if self.pending else {}
         if answered:
             self.session.append(Message(role="tool", parts=tuple(answered)))
-        self.progress.note(calls, results)
+        self.progress.note(*self.planning.account(calls, results))
+
+    @property
+    def _calls_left(self) -> int | None:
+        limit = self.asked.limits.calls
+        return None if limit is None else max(0, limit - len(self.progress.calls))
 
     def _within_limit(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
         """The calls, those beyond the run's limit with a problem instead of a run."""
-        limit = self.asked.limits.calls
-        left = len(calls) if limit is None else max(0, limit - len(self.progress.calls))
-        if left >= len(calls):
+        limit, left = self.asked.limits.calls, self._calls_left
+        if left is None or left >= len(calls):
             return calls
         problem = ToolError(code=ErrorCode.NOT_ALLOWED, message=self.words["calls"].format(limit=limit))
         return [*calls[:left], *(replace(call, problem=call.problem or problem) for call in calls[left:])]

@@ -13,6 +13,7 @@ from toolhand.core.messages import Sampling
 from toolhand.core.tools import ToolChoice
 from toolhand.models import Model
 from toolhand.observability import Sink
+from toolhand.plan import Rules as PlanRules
 from toolhand.protocols import ModelProtocol
 from toolhand.run import Limits
 from toolhand.sessions.session import Session
@@ -43,6 +44,11 @@ class Setup:
     sampling: Sampling
     sinks: tuple[Sink, ...] = ()
     history: History = field(default_factory=History)
+
+    @property
+    def plan_rules(self) -> PlanRules:
+        """How plans run: as the protocol says, where it is one of plans."""
+        return getattr(self.protocol, "rules", None) or PlanRules()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,6 +101,11 @@ def named_arguments(step: Step, tool: Tool | None) -> dict[str, Expression]:
     return named
 
 
+def written_arguments(step: Step, tools: ToolCollection) -> dict[str, Any]:
+    """A step's arguments by parameter, with each reference as it is written."""
+    return {key: _written(value) for key, value in named_arguments(step, tools.lookup(step.tool)).items()}
+
+
 @dataclass(slots=True)
 class _Checker:
     tools: ToolCollection

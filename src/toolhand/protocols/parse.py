@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from toolhand.arguments.settings import DEFAULT, BindSettings
 from toolhand.core import plugins
@@ -16,7 +16,7 @@ from toolhand.protocols.reading.stream import TextReader
 from toolhand.tools.collect import collect
 from toolhand.tools.collection import ToolCollection
 
-_SPELLINGS = ("auto", "plan")
+_SPELLINGS = ("auto",)
 """What can be read beside the protocols in which a model can be asked."""
 
 
@@ -50,8 +50,10 @@ def parse(
     Raises:
         SettingsError: when there is no such protocol.
     """
-    _check(protocol)
+    make = _check(protocol)
     found = tools if type(tools) is ToolCollection else collect(tools)
+    if make is not None:
+        return make(found, new_id, settings).read(text, (), finish_reason)
     return Settler(found, new_id, settings).reply(text, finish_reason)
 
 
@@ -67,12 +69,19 @@ def reader(
     Raises:
         SettingsError: when there is no such protocol.
     """
-    _check(protocol)
-    return TextReader(collect(tools), new_id, settings)
+    make = _check(protocol) or TextReader
+    return make(collect(tools), new_id, settings)
 
 
-def _check(protocol: str) -> None:
-    if protocol in _SPELLINGS or plugins.found("protocols", protocol, "PROTOCOL") is not None:
-        return
+Make: TypeAlias = Callable[[ToolCollection, Callable[[], str], BindSettings], Reader]
+
+
+def _check(protocol: str) -> Make | None:
+    """The protocol's own reader for whoever looks at replies, where it has one (`lister`)."""
+    if protocol in _SPELLINGS:
+        return None
+    found = plugins.found("protocols", protocol, "PROTOCOL")
+    if found is not None:
+        return getattr(found, "lister", None)
     there = sorted({*_SPELLINGS, *plugins.members("protocols", "PROTOCOL")})
     raise SettingsError(f"there is no protocol '{protocol}'; there is: {', '.join(there)}")

@@ -98,11 +98,11 @@ class Settler:
             finish_reason: why it stopped.
             settled: what the structured calls beside the text gave, if there were any.
         """
-        settled, shown = settled or Settled(), Shown(text, self.tools)
+        settled, shown = settled or Settled(), self._shown(text)
         if not MAY_ASK.search(text):  # as most answers: there is nothing in it with which a call could begin
             return self._plain(text, settled, finish_reason, shown)
         structured = list(settled.calls)
-        scanned = Scan(text, self.tools, lambda: shown.end).run()
+        scanned = self._scanned(text, shown)
         if not scanned.candidates and not scanned.thoughts and not scanned.labelled and not scanned.noise:
             return self._plain(text, settled, finish_reason, shown)
         if (
@@ -119,6 +119,14 @@ class Settler:
             rest = left_to_say(text, scanned, taken, answer, start=shown.end)
             said = f"{shown.text}\n{rest}" if rest else shown.text
         return self._finish(text, said, scanned, settled, finish_reason=finish_reason, shown=shown)
+
+    def _shown(self, text: str) -> Shown:
+        """What of a text has been shown as it streamed in."""
+        return Shown(text, self.tools)
+
+    def _scanned(self, text: str, shown: Shown) -> Scanned:
+        """What may be asked for in a text."""
+        return Scan(text, self.tools, lambda: shown.end).run()
 
     def _judged(
         self, text: str, scanned: Scanned, settled: Settled, finish_reason: FinishReason

@@ -1,0 +1,301 @@
+"""Runs the plans of a run: each of their steps goes the way of every call, and the plan's own call gets one result.
+
+A plan travels through the history as one call, `run_plan`, so that a session stays neutral and can be resumed: the ids of its
+steps follow from that call's id, each step has its lines in the ledger, and one that has a result is not run again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from toolhand.core.approvals import Decision, pending_of
+from toolhand.core.context import RunContext
+from toolhand.core.errors import ErrorCode, ToolError
+from toolhand.core.jsonable import jsonable
+from toolhand.core.messages import ToolCall, ToolResult, Value
+from toolhand.core.tools import Tool, ToolChoice
+from toolhand.plan import Checked, Done, Interpreter, Outcome, Plan, Rules, Undone, check, read
+from toolhand.plan.words import said
+from toolhand.policies.conditions import note_success, succeeded
+from toolhand.policies.shrinking.store import results_of
+from toolhand.protocols.reading.planned import RUN_PLAN
+from toolhand.sessions.session import Session
+from toolhand.settling import Settling
+from toolhand.toolset import Toolset
+
+_VARIABLES: Final = "plan.variables"
+
+OnResult = Callable[[ToolResult], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """What the calls of a reply run with.
+
+    Args:
+        tools: the run's tools.
+        context: the run's facts.
+        choice: which tools may be called.
+        session: the conversation, held; its ledger knows of every step.
+        decisions: what a person decided about calls that waited.
+        running: the ids of calls whose start the ledger is to keep; steps are added.
+        most_calls: how many calls the run may still make.
+    """
+
+    tools: Toolset
+    context: RunContext
+    choice: ToolChoice
+    session: Session
+    decisions: Mapping[str, Decision]
+    running: set[str]
+    most_calls: int | None = None
+
+
+@dataclass(slots=True)
+class Planning:
+    """The plans of one run.
+
+    Args:
+        rules: how plans run.
+        steps: every step's call and result by the plan's call, for the run's account.
+        answer: what the last plan's `return` gave, as text; None where none did.
+    """
+
+    rules: Rules = field(default_factory=Rules)
+    steps: dict[str, list[tuple[ToolCall, ToolResult]]] = field(default_factory=dict)
+    answer: str | None = None
+
+    async def each(self, calls: Sequence[ToolCall], way: Way, on_result: OnResult) -> None:
+        """Runs the calls of a reply; those that carry a plan step by step, behind the others.
+
+        Args:
+            calls: the calls.
+            way: what they run with.
+            on_result: takes each result as soon as it is there, also that of a plan that is cut off.
+        """
+        self.answer = None
+        plain = [call for call in calls if not carries_plan(call, way.tools)]
+        if plain:
+            await way.tools.dispatch.each(plain, way.context, way.choice, on_result=on_result)
+        for call in calls:
+            if carries_plan(call, way.tools):
+                one = _OnePlan(self, call, way)
+                try:
+                    await one.run()
+                finally:
+                    on_result(one.result())
+
+    def account(
+        self, calls: Sequence[ToolCall], results: Sequence[ToolResult]
+    ) -> tuple[list[ToolCall], list[ToolResult]]:
+        """Calls and results for the run's account: in the place of a plan its steps."""
+        pairs: list[tuple[ToolCall, ToolResult]] = []
+        for call, result in zip(calls, results, strict=True):
+            pairs += self.steps.pop(call.id, []) or [(call, result)]
+        return [call for call, _ in pairs], [result for _, result in pairs]
+
+    def recall(self, calls: Sequence[ToolCall], results: Sequence[ToolResult], context: RunContext) -> None:
+        """Takes the variables of a run's earlier plans from its history, where the run goes on in another process."""
+        variables = context.memory.setdefault(_VARIABLES, {})
+        for call, result in zip(calls, results, strict=True):
+            if call.name == RUN_PLAN and isinstance(result.data, Mapping):
+                for step in result.data.get("steps", ()):
+                    if "save_as" in step and "result" in step:
+                        variables[step["save_as"]] = step["result"]
+
+    def left(self, calls: Sequence[ToolCall], way: Way) -> dict[str, ToolResult]:
+        """The results of interrupted plans that do not go on: which of their steps had ended, and which may have."""
+        return {call.id: _OnePlan(self, call, way).left() for call in calls if carries_plan(call, way.tools)}
+
+
+def carries_plan(call: ToolCall, tools: Toolset) -> bool:
+    """Whether a call is a plan's own."""
+    return call.name == RUN_PLAN and RUN_PLAN not in tools and call.problem is None
+
+
+class _OnePlan:
+    """One plan on its way to its result."""
+
+    def __init__(self, planning: Planning, call: ToolCall, way: Way) -> None:
+        self.planning, self.call, self.way = planning, call, way
+        self._interpreter: Interpreter | None = None
+        self._outcome: Outcome | None = None
+        self._refused: ToolError | None = None
+        self._waiting: ToolResult | None = None
+        self._ran = planning.steps.setdefault(call.id, [])
+
+    async def run(self) -> None:
+        """Reads, checks and runs the plan."""
+        context = self.way.context
+        variables = context.memory.setdefault(_VARIABLES, {})
+        plan = read(str(self.call.arguments.get("plan", "")), known=variables, language=context.language)
+        checked = self._checked(plan, variables)
+        if checked.problems:
+            self._refused = together(checked.problems)
+            return
+        rules, most = self.planning.rules, self.way.most_calls
+        self._interpreter = Interpreter(
+            plan,
+            self.way.tools,
+            self._dispatch,
+            plan_id=self.call.id,
+            variables=variables,
+            rules=rules if most is None else replace(rules, calls=min(rules.calls, most)),
+            language=context.language,
+            emit=context.emit,
+        )
+        self._outcome = await self._interpreter.run()
+        variables.update(self._outcome.variables)
+        if self._outcome.ending == "answered":
+            self.planning.answer = text_of(self._outcome.answer)
+
+    def _checked(self, plan: Plan, variables: Mapping[str, Any]) -> Checked:
+        context, tools = self.way.context, self.way.tools
+        offered = tools.offered(context)
+
+        def refuses(tool: Tool) -> ToolError | None:
+            if tool.name in offered and self.way.choice.allows(tool.name):
+                return None
+            code = ErrorCode.NOT_ALLOWED if tool.name in offered else ErrorCode.NOT_PERMITTED
+            return ToolError(code=code, message=said(str(code), context.language, name=tool.name))
+
+        return check(
+            plan,
+            tools,
+            lambda call: tools.dispatch.rebind(call, context),
+            known=variables,
+            met=succeeded(context),
+            refuses=refuses,
+            language=context.language,
+        )
+
+    async def _dispatch(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
+        """Runs steps; what the ledger knows of them, from before the run was interrupted, is not run again."""
+        way, found = self.way, dict[str, ToolResult]()
+        known = Settling(way.session, way.tools, way.context).resumed(calls, way.decisions)
+
+        def ended(result: ToolResult) -> None:
+            found[result.call_id] = result
+            if pending_of(result) is None and way.session.ledger.of(result.call_id).result is None:
+                way.session.note_ended(result)
+
+        for result in known.values():
+            ended(result)
+            if result.ok:
+                note_success(result.name, way.context)
+        new = [call for call in calls if call.id not in known]
+        way.running.update(call.id for call in new)
+        try:
+            if new:
+                await way.tools.dispatch.each(new, way.context, way.choice, on_result=ended)
+        finally:
+            for call in calls:
+                self._note(call, found.get(call.id))
+        return [self._whole(found[call.id]) for call in calls]
+
+    def _note(self, call: ToolCall, result: ToolResult | None) -> None:
+        if result is None:
+            return
+        if result.error is not None and result.error.code is ErrorCode.APPROVAL_REQUIRED:
+            self._waiting = self._waiting or result
+        else:
+            self._ran.append((call, result))
+
+    def _whole(self, result: ToolResult) -> ToolResult:
+        """The result with all of its value, where it was shrunk for a model: a loop goes over every item."""
+        handle = result.notes.get("handle")
+        kept = results_of(self.way.context).get(handle) if handle else None
+        return result if kept is None else replace(result, outcome=Value(kept.value))
+
+    def result(self) -> ToolResult:
+        """The plan's own result, also of a plan that was cut off in its midst."""
+        if self._refused is not None:
+            return self._answer(self._refused)
+        outcome = self._outcome
+        if outcome is not None and outcome.ending == "waiting" and self._waiting is not None:
+            return replace(self._waiting, call_id=self.call.id, name=self.call.name)
+        if outcome is None:
+            return self.left()
+        shown = {call.id: result for call, result in self._ran}
+        return self._answer(Value(report(outcome, shown)))
+
+    def left(self) -> ToolResult:
+        """The result of a plan that does not go on, from what the ledger knows of its steps."""
+        settling, steps = Settling(self.way.session, self.way.tools, self.way.context), []
+        for call_id, state in list(self.way.session.ledger.calls.items()):
+            if not call_id.startswith(f"{self.call.id}."):
+                continue
+            name = state.result.name if state.result is not None else ""
+            step: dict[str, Any] = {"step": call_id.removeprefix(f"{self.call.id}."), "call": name}
+            if state.result is None and state.started:
+                gone = settling.unfinished(ToolCall(id=call_id, name=name))
+                step["error"] = gone.error.sentence if gone.error is not None else ""
+            elif state.result is not None:
+                step |= _ended(state.result)
+            steps.append(step)
+        return self._answer(Value({"ending": "stopped", "steps": steps}))
+
+    def _answer(self, outcome: Value | ToolError) -> ToolResult:
+        return ToolResult(call_id=self.call.id, name=self.call.name, outcome=outcome)
+
+
+def together(problems: Sequence[ToolError]) -> ToolError:
+    """Several problems as one error."""
+    message = "\n".join(dict.fromkeys(problem.sentence for problem in problems))
+    return replace(problems[0], message=message, hint="", retryable=True)
+
+
+def text_of(answer: Any) -> str:
+    """An answer as text."""
+    return answer if isinstance(answer, str) else json.dumps(jsonable(answer), ensure_ascii=False)
+
+
+def report(outcome: Outcome, shown: Mapping[str, ToolResult]) -> dict[str, Any]:
+    """How a plan went, as JSON: what the history keeps and the model reads.
+
+    Args:
+        outcome: how it ended.
+        shown: the results as a model may see them, by call id.
+    """
+    done = [one for one in outcome.done if one.call or one.skipped]
+    found: dict[str, Any] = {"ending": outcome.ending, "steps": [_step(one, shown) for one in done]}
+    if outcome.ending == "answered":
+        found["answer"] = jsonable(outcome.answer)
+    if outcome.error is not None:
+        found["error"] = outcome.error.sentence
+    if outcome.undone:
+        found["undone"] = [_undone(one) for one in outcome.undone]
+    return found
+
+
+def _step(done: Done, shown: Mapping[str, ToolResult]) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "step": done.path,
+        "call": _written(done.call) if done.call else str(done.step),
+    }
+    if done.step.save_as:
+        found["save_as"] = done.step.save_as
+    if "[" in done.path:
+        found["in_loop"] = True
+    if done.skipped:
+        return {**found, "skipped": done.skipped}
+    result = shown.get(done.call.id, done.result) if done.call else None
+    return found if result is None else {**found, **_ended(result)}
+
+
+def _ended(result: ToolResult) -> dict[str, Any]:
+    return {"error": result.error.sentence} if result.error else {"result": jsonable(result.data)}
+
+
+def _written(call: ToolCall) -> str:
+    named = (f"{key}={json.dumps(jsonable(value), ensure_ascii=False)}" for key, value in call.arguments.items())
+    return f"{call.name}({', '.join(named)})"
+
+
+def _undone(one: Undone) -> dict[str, Any]:
+    is_ok = one.result is not None and one.result.ok
+    reason = one.reason or (one.result.error.sentence if one.result is not None and one.result.error else "")
+    return {"step": one.path, "ok": is_ok, "call": _written(one.call) if one.call else "", "reason": reason}

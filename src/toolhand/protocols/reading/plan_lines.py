@@ -1,0 +1,182 @@
+"""Which lines of a reply may be statements of a plan, also while they are still coming in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from toolhand.tools.collection import ToolCollection
+
+Kind: TypeAlias = Literal["call", "word", "blank", "prose"]
+
+_MARK: Final = r"[ \t>]*(?:(?:\d{1,2}(?:\.\d{1,2})*[.)、：:]|[-*•](?=\s)|步骤[ \t]*\d+[:：.]?|step[ \t]*\d+[:：.]?)[ \t]*)*`?"
+_NAMED: Final = re.compile(
+    _MARK + r"(?:(?:in[ \t]+)?parallel[ \t:：]+|(?:同时|并行)[ \t:：]+)?(?:(?:let|set|var|const)[ \t]+)?"
+    r"(?P<kept>\$?[^\W\d]\w*[ \t]*(?::=|=(?!=)|<-|←)[ \t]*)?(?:await[ \t]+)?(?P<name>[^\W\d][\w.\-]*)[ \t]*[(（]",
+    re.IGNORECASE,
+)
+_CONTROL: Final = re.compile(
+    _MARK
+    + r"(?P<word>if|when|elif|elsif|else|otherwise|for|foreach|parallel|in parallel|return|end|endif|endfor|pass|done|while"
+    r"|如果|若|否则|遍历|对于?每|返回|结束|并行|同时)(?![\w(（.]{0,1}[A-Za-z_(（.])",
+    re.IGNORECASE,
+)
+_CLOSED: Final = re.compile(r"(?:[:：{]|\bthen|那么)[ \t]*(?:(?:#|//).*)?$")
+_ALONE: Final = re.compile(
+    r"(?:end|endif|endfor|end (?:if|for|parallel)|pass|done|else|otherwise|结束|否则)[ \t:：;。]*$",
+    re.IGNORECASE,
+)
+_KEPT: Final = re.compile(
+    _MARK
+    + r"(?:\$?[^\W\d]\w*[ \t]*(?::=|=(?!=))[ \t]*[$\"'\[{\d“]|\$[^\W\d]\w*[^\s]*[ \t]*(?:->|→|=>)[ \t]*\$?\w+[ \t]*$)"
+)
+_ARROW: Final = re.compile(r"[)）][ \t]*(?:->|→|=>|⇒|➜)[ \t]*\$?[^\W\d]\w*[ \t]*[;；。]?[ \t]*(?:#.*)?$")
+_SAID_ARROW: Final = re.compile(r"->|→")
+_VALUE: Final = re.compile(r"[ \t:：(（]*(?:\$|f?[\"'“「{\[]|\w+[ \t]*[;；。]?$)")
+_CALL_IN: Final = re.compile(r"([^\W\d][\w.\-]*)[ \t]*[(（]")
+_BEGUN: Final = re.compile(_MARK + r"\$?[\w.\-]{0,60}[ \t]*$")
+_MAY_BE: Final = re.compile(
+    _MARK
+    + r"\$?(?:let[ \t]+|set[ \t]+|var[ \t]+|const[ \t]+|await[ \t]+)?[\w.\-\[\]\"']{0,80}[ \t]*(?:[(（=:<←\[$]|->|→)"
+)
+_LONG_HEAD: Final = 400
+_MARK_ONLY: Final = re.compile(r"[\s>\d.)、：:\-*•`#]*")
+_CONTROL_BEGUN: Final = re.compile(
+    _MARK
+    + r"(?:if|when|elif|elsif|else|otherwise|for|foreach|parallel|in|return|end|pass|done|while|let|set|var|const|await|step"
+    r"|如|若|否|遍|对|返|结|并|同|步)\b|" + _MARK + r"[如若否遍对返结并同步]",
+    re.IGNORECASE,
+)
+
+
+def kind_of(line: str, tools: ToolCollection) -> Kind:
+    """What a line is: a statement with a call, one of the language's other statements, nothing, or prose."""
+    bare = line.strip()
+    if not bare or bare.startswith(("#", "//")):
+        return "blank"
+    named = _NAMED.match(line)
+    if named and (tools.lookup(named["name"]) is not None or _ARROW.search(line)):
+        return "call"
+    control = _CONTROL.match(line)
+    if control is None:
+        return (
+            "word"
+            if _KEPT.match(line)
+            else "call"
+            if named and named["kept"] and "_" in named["name"]
+            else "prose"
+        )
+    rest = line[control.end() :]
+    if any(tools.lookup(name) is not None for name in _CALL_IN.findall(rest)):
+        return "call"
+    if control["word"].lower() in {"return", "返回"}:
+        return "word" if _VALUE.match(rest) else "prose"
+    return (
+        "word"
+        if _CLOSED.search(line) or _ALONE.match(line[control.start("word") :]) or "$" in rest
+        else "prose"
+    )
+
+
+@dataclass(slots=True)
+class Run:
+    """Lines that follow one another.
+
+    Args:
+        start: where the first begins.
+        end: where the last ends.
+        has_call: whether one of them has a call.
+    """
+
+    start: int
+    end: int
+    has_call: bool = False
+
+
+def runs(text: str, tools: ToolCollection, closed: Sequence[tuple[int, int]]) -> Iterator[Run]:
+    """The stretches of a text that are statements of a plan.
+
+    Args:
+        text: what the model wrote.
+        tools: what it may call.
+        closed: spans in which nothing is looked for.
+    """
+    run: Run | None = None
+    depth = pos = 0
+    shut = iter([*sorted(closed), (len(text) + 1, len(text) + 1)])
+    hole = next(shut)
+    for line in text.splitlines(keepends=True):
+        start, pos = pos, pos + len(line)
+        while hole[1] <= start:
+            hole = next(shut)
+        is_shut = hole[0] < pos
+        kind: Kind = (
+            "prose" if is_shut or line.lstrip().startswith("```") else kind_of(line.rstrip("\r\n"), tools)
+        )
+        if run is not None and depth > 0 and not is_shut:
+            kind = "word" if kind == "prose" else kind  # a call over several lines
+        if kind == "blank":
+            continue
+        if kind == "prose":
+            if run is not None and run.has_call:
+                yield run
+            run, depth = None, 0
+            continue
+        run = run or Run(start, pos)
+        run.end, run.has_call = start + len(line.rstrip()), run.has_call or kind == "call"
+        depth = max(
+            0, depth + sum(line.count(mark) for mark in "(（[{") - sum(line.count(mark) for mark in ")）]}")
+        )
+        if depth and _SAID_ARROW.search(line):
+            depth = 0
+    if run is not None and run.has_call:
+        yield run
+
+
+class LineHold:
+    """Lets lines through that are prose for sure, and nothing from the first on that may belong to a plan.
+
+    Args:
+        tools: what may be called.
+    """
+
+    def __init__(self, tools: ToolCollection) -> None:
+        self._tools = tools
+        self._open: list[str] = []
+        self._length = 0
+        self._is_held = self._is_prose = False
+
+    def feed(self, chunk: str) -> str:
+        """Takes more of the text; gives what is prose for sure."""
+        if self._is_held:
+            return ""
+        self._open.append(chunk)
+        self._length += len(chunk)
+        if self._length > _LONG_HEAD + len(chunk) and "\n" not in chunk:
+            return ""  # a long line whose beginning could not tell is only judged when it has ended
+        text = "".join(self._open)
+        end, self._is_held = self._sure(text)
+        self._open = [] if self._is_held else [text[end:]]
+        self._length = 0 if self._is_held else len(text) - end
+        return text[:end]
+
+    def _sure(self, text: str) -> tuple[int, bool]:
+        """How much is prose for sure, and whether what follows is held for good."""
+        begin = 0
+        if self._is_prose:
+            begin = text.find("\n") + 1
+            if not begin:
+                return len(text), False
+        while (stop := text.find("\n", begin)) >= 0:
+            line = text[begin:stop]
+            if not _MARK_ONLY.fullmatch(line) and kind_of(line, self._tools) != "prose":
+                return begin, True
+            begin = stop + 1
+        line = text[begin:]
+        may_be = any(
+            begun.match(line) for begun in (_BEGUN, _MAY_BE, _CONTROL_BEGUN)
+        ) or _MARK_ONLY.fullmatch(line)
+        self._is_prose = not may_be
+        return (begin if may_be else len(text)), False
