@@ -249,7 +249,12 @@ class _Checker:
 def at_line(error: ToolError, line: int, language: Language) -> ToolError:
     """An error with the line that it belongs to."""
     message = said("line", language, line=line, said=error.message)
-    return replace(error, message=message, details={**error.details, "line": line})
+    kept = {
+        key: value
+        for key, value in error.details.items()
+        if key in {"variable", "first", "pending", "approval_id"}
+    }
+    return replace(error, message=message, details={**kept, "line": line, "cause": dict(error.details)})
 
 
 def _written(value: Expression) -> Any:

@@ -42,7 +42,7 @@ _OPERATORS: Final = {
     "没有": "not", "!": "not", "非": "not",
 }  # fmt: skip
 _PATH: Final = re.compile(r"\.(\w+)|\[(?:(-?\d+)|\"([^\"\n]*)\"|'([^'\n]*)')\]")
-_TAIL: Final = r"((?:\.\w+|\[(?:-?\d+|\"[^\"\n]*\"|'[^'\n]*')\])*)"
+_TAIL: Final = r"((?:\.(?:[A-Za-z0-9_]+|[^\W\dA-Za-z_]\w*)|\[(?:-?\d+|\"[^\"\n]*\"|'[^'\n]*')\])*)"
 _NAME: Final = r"([A-Za-z_][A-Za-z0-9_]*|[^\W\dA-Za-z_]\w*)"
 # In a text: an escape, `{$w.a}` or `{{w}}`, `${w.a}`, `$w.a`.
 _IN_TEXT: Final = re.compile(
@@ -50,6 +50,8 @@ _IN_TEXT: Final = re.compile(
     re.DOTALL,
 )
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "\0"}
+_PLAIN: Final = re.compile(r"[\w\s./°%-]+|\d{1,2}:\d{2}(?::\d{2})?")
+_FORMULA: Final = re.compile(r"\b(?:if|else|for|in|and|or|not|lambda|is)\b")
 _CALL_BEGUN: Final = re.compile(r"[^\W\d][\w.\-]*\(")
 
 
@@ -120,7 +122,8 @@ def _loosely(line: Line) -> Line | None:
 
 def _is_odd(taken: Fix) -> bool:
     """Whether a value without quotes is more than words: a placeholder or a formula."""
-    return taken.kind == "unquoted_value" and not re.fullmatch(r"[\w\s.:/°%-]+", str(taken.before))
+    said = str(taken.before)
+    return taken.kind == "unquoted_value" and not (_PLAIN.fullmatch(said) and not _FORMULA.search(said))
 
 
 def _again(value: Any, *, is_bare: bool) -> str:
@@ -252,6 +255,11 @@ class Builder:
                 raise _Wrong("words")
             if name and arrow != "->":
                 self._took("other_arrow" if arrow else "missing_arrow", before=str(arrow) or None, after="->")
+        if isinstance(value, _Call) and value.name == "print" and list(value.arguments) == [0]:
+            self._took("printed")
+            value = value.arguments[0]
+            if not isinstance(value, _Call) and not name:
+                return [Return(value=self._lifted(value, found), line=self.line.number)]
         found.append(self._made(value, name, found))
         if name:
             self.saved.add(name)

@@ -30,9 +30,16 @@ _ALONE: Final = re.compile(
 )
 _KEPT: Final = re.compile(
     _MARK
-    + r"(?:\$?[^\W\d]\w*[ \t]*(?::=|=(?!=))[ \t]*[$\"'\[{\d“]|\$[^\W\d]\w*[^\s]*[ \t]*(?:->|→|=>)[ \t]*\$?\w+[ \t]*$)"
+    + r"(?:(?:(?:let|set|var|const)[ \t]+)?\$?[^\W\d]\w*[ \t]*(?::=|=(?!=))[ \t]*[$\"'\[{\d“]"
+    + r"|\$[^\W\d]\w*[^\s]*[ \t]*(?:->|→|=>)[ \t]*\$?\w+[ \t]*$)"
 )
 _ARROW: Final = re.compile(r"[)）][ \t]*(?:->|→|=>|⇒|➜)[ \t]*\$?[^\W\d]\w*[ \t]*[;；。]?[ \t]*(?:#.*)?$")
+_WHOLE_CALL: Final = re.compile(r"[)）][ \t]*[;；。]?[ \t]*(?:(?:#|//).*)?$")
+# Words behind the last bracket that no step has there: a sentence that begins with a call.
+_GOES_ON: Final = re.compile(
+    r"[)）][ \t]*(?!(?:as|into|if|when|and|then|存为|保存|赋值|如果|并且|同时)(?![A-Za-z]))"
+    r"(?:[A-Za-z]+[ \t,]+[A-Za-z]+[^()（）\"“>→$]*|[，,]?[\u4e00-\u9fff]{2}[^()（）\"“>→$]*)$"
+)
 _SAID_ARROW: Final = re.compile(r"->|→")
 _VALUE: Final = re.compile(r"[ \t:：(（]*(?:\$|f?[\"'“「{\[]|\w+[ \t]*[;；。]?$)")
 _CALL_IN: Final = re.compile(r"([^\W\d][\w.\-]*)[ \t]*[(（]")
@@ -57,9 +64,14 @@ def kind_of(line: str, tools: ToolCollection) -> Kind:
     if not bare or bare.startswith(("#", "//")):
         return "blank"
     named = _NAMED.match(line)
+    if named and _GOES_ON.search(line):
+        return "prose"
     if named and (tools.lookup(named["name"]) is not None or _ARROW.search(line)):
         return "call"
     control = _CONTROL.match(line)
+    if named and control is None and _WHOLE_CALL.search(line):
+        is_inside = any(tools.lookup(name) is not None for name in _CALL_IN.findall(line))
+        return "call" if is_inside else "word"
     if control is None:
         return (
             "word"

@@ -31,10 +31,13 @@ RUN_PLAN: Final = "run_plan"
 Manner: TypeAlias = Literal["whole", "steps"]
 # Between two stretches of a plan these say that what follows hangs on something.
 _HANGS: Final = re.compile(
-    r"\b(?:if|when|unless|only|until|otherwise|else|after|confirm\w*|depend\w*|in case|wait)\b"
-    r"|如果|若是?|当|除非|只有|否则|确认|等到?|视|取决",
+    r"\b(?:if|when|unless|only|until|otherwise|else|or|alternatively|example|instead|after|confirm\w*|depend\w*|in case|wait)\b"
+    r"|如果|若是?|当|除非|只有|否则|确认|等到?|视|取决|或者|或是|例如|比如|示例|[?？]",
     re.IGNORECASE,
 )
+_HEADING: Final = 200
+"""So many characters between two stretches are a heading, not a text of its own."""
+_CALL_BEGUN: Final = re.compile(r"([^\W\d][\w.\-]*)[ \t]*[(（]")
 _SIGNATURE: Final = frozenset(
     [
         "str",
@@ -97,11 +100,12 @@ class PlanSettler(Settler):
         super().__init__(tools, new_id, settings)
         self._manner, self._is_carried = manner, is_carried
         self._meant: list[tuple[Candidate, bool]] = []
+        self._pieces: dict[int, list[str]] = {}
         self._text = ""
 
     def reply(self, text: str, finish_reason: FinishReason, settled: Settled | None = None) -> Reply:
         """Reads a whole text."""
-        self._text, self._meant = text, []
+        self._text, self._meant, self._pieces = text, [], {}
         reply = super().reply(text, finish_reason, settled)
         return self._with_plan(reply, finish_reason) if self._meant else reply
 
@@ -112,31 +116,46 @@ class PlanSettler(Settler):
         scanned = super()._scanned(text, shown)
         others = [found for found in scanned.candidates if found.family != "plan"]
         made: list[Candidate] = []
-        for run in runs(text, self.tools, scanned.thoughts):
-            around = [found for found in others if found.start <= run.start and run.end <= found.end]
-            if not around:
-                others = [found for found in others if not run.start <= found.start < run.end]
-                made.append(self._candidate(run, scanned))
+        for group in self._groups(list(runs(text, self.tools, scanned.thoughts)), scanned):
+            start, end = group[0].start, group[-1].end
+            if not any(found.start <= start and end <= found.end for found in others):
+                others = [found for found in others if not start <= found.start < end]
+                made.append(self._candidate(group, scanned))
         scanned.candidates = sorted([*others, *made], key=lambda found: found.start)
         return scanned
 
-    def _candidate(self, run: Run, scanned: Scanned) -> Candidate:
-        steps = [step for step in read(self._text[run.start : run.end]).steps if step.tool]
+    def _groups(self, found: list[Run], scanned: Scanned) -> list[list[Run]]:
+        """Stretches with no more than a few words between them, as when each step has a heading, are one plan."""
+        groups: list[list[Run]] = []
+        for run in found:
+            last = groups[-1][-1] if groups else None
+            is_near = last is not None and run.start - last.end <= _HEADING
+            if is_near and last is not None and _fence_of(scanned, run) == _fence_of(scanned, last):
+                groups[-1].append(run)
+            else:
+                groups.append([run])
+        return groups
+
+    def _candidate(self, group: list[Run], scanned: Scanned) -> Candidate:
+        start, end = group[0].start, group[-1].end
+        self._pieces[start] = [self._text[run.start : run.end] for run in group]
+        plan = read("\n".join(self._pieces[start]))
+        steps = [step for step in plan.steps if step.tool]
         asked = [Asked(step.tool, written_arguments(step, self.tools), fixes=step.fixes) for step in steps]
-        words = {
-            str(value).lower() for one in asked for value in one.arguments.values() if isinstance(value, str)
-        }
-        fence = next(
-            (
-                place
-                for place, one in enumerate(scanned.fences)
-                if one.inside <= run.start < max(one.end, one.inside + 1)
-            ),
-            -1,
-        )
+        if plan.problems:  # what cannot be read is meant all the same, where it names a tool
+            names = _CALL_BEGUN.findall(self._text, start, end)
+            asked += [Asked(name, {}) for name in names if self.tools.lookup(name) is not None][:1]
+        words = [value for one in asked for value in one.arguments.values() if isinstance(value, str)]
         is_block = len(asked) > 1 or any(step.save_as for step in steps)
-        return Candidate(run.start, run.end, "block" if is_block else "bare", asked, family="plan", fence=fence,
-                         is_signature=bool(words) and words <= _SIGNATURE)  # fmt: skip
+        return Candidate(
+            start,
+            end,
+            "block" if is_block else "bare",
+            asked,
+            family="plan",
+            fence=_fence_of(scanned, group[0]),
+            is_signature=bool(words) and {word.lower() for word in words} <= _SIGNATURE,
+        )
 
     def _take(
         self, candidate: Candidate, settled: Settled, finish_reason: FinishReason, *, is_doubtful: bool
@@ -148,7 +167,7 @@ class PlanSettler(Settler):
 
     # ------------------------------------------------------------------ the plan
     def _with_plan(self, reply: Reply, finish_reason: FinishReason) -> Reply:
-        pieces = [self._text[found.start : found.end] for found, _ in self._meant]
+        pieces = [piece for found, _ in self._meant for piece in self._pieces[found.start]]
         plan = read("\n".join(pieces), language=self.settings.language)
         if self._manner == "steps":
             plan = replace(plan, body=plan.body[:1], problems=() if plan.body else plan.problems)
@@ -178,8 +197,7 @@ class PlanSettler(Settler):
         """What keeps a plan from running that is right in itself."""
         if finish_reason == "length" and not self._text[self._meant[-1][0].end :].strip(" \t\r\n`"):
             yield self._problem("cut", ErrorCode.TRUNCATED)
-        for (one, _), (other, _) in zip(self._meant, self._meant[1:], strict=False):
-            between = " ".join(self._text[one.end : other.start].split())
+        for between in self._between():
             if _HANGS.search(between):
                 yield self._problem("hangs", ErrorCode.UNPARSEABLE, said=between[:80])
         writes = any(
@@ -187,6 +205,17 @@ class PlanSettler(Settler):
         )
         if writes and any(is_doubtful for _, is_doubtful in self._meant):
             yield self._problem("doubt", ErrorCode.DOUBTFUL)
+
+    def _between(self) -> Iterator[str]:
+        """The words that stand between the stretches of the plan."""
+        end = 0
+        for found, _ in self._meant:
+            at = found.start
+            for number, piece in enumerate(self._pieces[found.start]):
+                begin = self._text.index(piece, at)
+                if number or found is not self._meant[0][0]:
+                    yield " ".join(self._text[end:begin].split())
+                at = end = begin + len(piece)
 
     def _problem(self, key: str, code: ErrorCode, **words: str) -> ToolError:
         table = _WORDS[self.settings.language]
@@ -226,3 +255,11 @@ class PlanReader(TextReader):
         """The whole text at once."""
         settled = settle_structured(self._settler, calls, finish_reason) if calls else None
         return self._settler.reply(text, finish_reason, settled)
+
+
+def _fence_of(scanned: Scanned, run: Run) -> int:
+    """The fence in which a stretch stands, or -1."""
+    for place, fence in enumerate(scanned.fences):
+        if fence.inside <= run.start < max(fence.end, fence.inside + 1):
+            return place
+    return -1
