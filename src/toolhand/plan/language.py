@@ -10,7 +10,7 @@ from typing import Any
 from toolhand.core.errors import MissingExtraError
 from toolhand.core.language import Language
 from toolhand.parsing.plans.nodes import Plan
-from toolhand.parsing.plans.trees import read_lines
+from toolhand.parsing.plans.reading import read_lines
 
 
 @cache

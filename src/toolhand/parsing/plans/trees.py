@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
-from toolhand.core.language import Language
 from toolhand.core.messages import Fix
 from toolhand.parsing.costs import fix
-from toolhand.parsing.loose import LooseError
-from toolhand.parsing.plans.blocks import Blocks, Head
-from toolhand.parsing.plans.lines import Line, logical_lines
-from toolhand.parsing.plans.mistakes import MOST_PROBLEMS, problem, syntax_problem
+from toolhand.parsing.plans import texts
+from toolhand.parsing.plans.blocks import Head
+from toolhand.parsing.plans.lines import Line
 from toolhand.parsing.plans.nodes import (
     Expression,
     If,
@@ -21,7 +16,6 @@ from toolhand.parsing.plans.nodes import (
     Literal,
     ObjectOf,
     Parallel,
-    Plan,
     Reference,
     Return,
     Statement,
@@ -29,10 +23,7 @@ from toolhand.parsing.plans.nodes import (
     Template,
     Test,
 )  # fmt: skip
-from toolhand.parsing.pythonic import read_arguments
-
-MOST_CHARACTERS: Final = 50_000
-"""A longer plan is refused: no task needs it, and a model that writes it has lost its way."""
+from toolhand.parsing.plans.texts import PATH, path, reference
 
 _WORDS: Final = {"true": True, "false": False, "null": None, "none": None, "nil": None}
 _OPERATORS: Final = {
@@ -41,103 +32,9 @@ _OPERATORS: Final = {
     "include": "contains", "has": "contains", "包含": "contains", "含有": "contains", "of": "in", "在": "in", "不": "not",
     "没有": "not", "!": "not", "非": "not",
 }  # fmt: skip
-_PATH: Final = re.compile(r"\.(\w+)|\[(?:(-?\d+)|\"([^\"\n]*)\"|'([^'\n]*)')\]")
-_TAIL: Final = r"((?:\.(?:[A-Za-z0-9_]+|[^\W\dA-Za-z_]\w*)|\[(?:-?\d+|\"[^\"\n]*\"|'[^'\n]*')\])*)"
-_NAME: Final = r"([A-Za-z_][A-Za-z0-9_]*|[^\W\dA-Za-z_]\w*)"
-# In a text: an escape, `{$w.a}` or `{{w}}`, `${w.a}`, `$w.a`.
-_IN_TEXT: Final = re.compile(
-    rf"\\(u[0-9a-fA-F]{{4}}|.)|\{{\{{?\s*(\$?){_NAME}{_TAIL}\s*\}}?\}}|\$\{{{_NAME}{_TAIL}\}}|\${_NAME}{_TAIL}",
-    re.DOTALL,
-)
-_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "\0"}
-_PLAIN: Final = re.compile(r"[\w\s./°%-]+|\d{1,2}:\d{2}(?::\d{2})?")
-_FORMULA: Final = re.compile(r"\b(?:if|else|for|in|and|or|not|lambda|is)\b")
-_CALL_BEGUN: Final = re.compile(r"[^\W\d][\w.\-]*\(")
 
 
-def read_lines(
-    source: str, parse: Callable[[str], Any], *, known: Collection[str] = (), language: Language = "en"
-) -> Plan:
-    """Reads a plan; see `toolhand.parsing.plans.read`.
-
-    Args:
-        source: the plan's text.
-        parse: makes a tree of one line.
-        known: variables that exist already.
-        language: of the problems' words.
-    """
-    if len(source) > MOST_CHARACTERS:
-        return Plan(problems=(problem("long", Line(1), language, most=MOST_CHARACTERS),))
-    blocks = Blocks(language)
-    builder = Builder(set(known))
-    fixes: list[Fix] = []
-    for line in logical_lines(source):
-        if len(blocks.problems) >= MOST_PROBLEMS:
-            break
-        head = _head(line, builder, parse, language)
-        if isinstance(head, Head):
-            blocks.add(builder.line, head)
-            fixes += builder.line.fixes
-        else:
-            blocks.fail(head)
-    return replace(blocks.plan(), fixes=tuple(fixes))
-
-
-def _head(line: Line, builder: Builder, parse: Any, language: Language) -> Any:
-    from lark import UnexpectedInput  # noqa: PLC0415
-    from lark.exceptions import VisitError  # noqa: PLC0415
-
-    try:
-        return builder.head(parse(line.text), line)
-    except UnexpectedInput as error:
-        mended = _loosely(line)
-        if mended is not None:
-            try:
-                return builder.head(parse(mended.text), mended)
-            except (UnexpectedInput, VisitError, RecursionError, _Wrong):
-                pass
-        return syntax_problem(error, line, parse, language)
-    except _Wrong as wrong:
-        return problem(str(wrong), line, language)
-    except (VisitError, RecursionError):
-        return problem("deep", line, language)
-
-
-def _loosely(line: Line) -> Line | None:
-    """The line with its first call's arguments read as tolerantly as everywhere else, written in the plan's own spelling."""
-    begun = _CALL_BEGUN.search(line.text)
-    if begun is None:
-        return None
-    try:
-        found = read_arguments(line.text, begun.end())
-    except (LooseError, RecursionError):
-        return None
-    if found.is_cut or not found.fixes or any(_is_odd(taken) for taken in found.fixes):
-        return None
-    named = [f"{key}={_again(value, is_bare=key in found.bare)}" for key, value in found.keywords.items()]
-    values = [_again(value, is_bare="" in found.bare) for value in found.positions]
-    text = f"{line.text[: begun.end()]}{', '.join([*values, *named])}){line.text[found.end :]}"
-    return Line(line.number, line.indent, text, line.raw, line.start, [*line.fixes, *found.fixes])
-
-
-def _is_odd(taken: Fix) -> bool:
-    """Whether a value without quotes is more than words: a placeholder or a formula."""
-    said = str(taken.before)
-    return taken.kind == "unquoted_value" and not (_PLAIN.fullmatch(said) and not _FORMULA.search(said))
-
-
-def _again(value: Any, *, is_bare: bool) -> str:
-    match value:
-        case str() if is_bare:
-            return value
-        case list():
-            return f"[{', '.join(_again(item, is_bare=False) for item in value)}]"
-        case Mapping():
-            return str(ObjectOf(tuple((str(key), Literal(item)) for key, item in value.items())))
-    return str(Literal(value)).replace("\\$", "$").replace("\\{", "{")
-
-
-class _Wrong(Exception):  # noqa: N818 - carries the key of a sentence
+class Wrong(Exception):  # noqa: N818 - carries the key of a sentence
     """A line that the grammar takes and the language does not."""
 
 
@@ -189,7 +86,7 @@ class Builder:
             return Head("statements", body=tuple(found))
         steps = tuple(statement for statement in found if isinstance(statement, Step))
         if len(steps) < len(found):
-            raise _Wrong("one")
+            raise Wrong("one")
         return Head("statements", body=(Parallel(steps=steps, line=self.line.number),))
 
     def _answer(self, children: list[Any]) -> Head:
@@ -208,7 +105,7 @@ class Builder:
         before: list[Statement] = []
         test = self._value(children[1], before)
         if before:
-            raise _Wrong("elif_call")
+            raise Wrong("elif_call")
         bodies = [self.head(child, self.line).body for child in children[2:] if hasattr(child, "data")]
         return Head("elif", test=test, body=bodies[0] if bodies else None)
 
@@ -252,7 +149,7 @@ class Builder:
             name = self._target(children[-1]) if len(children) > 1 else ""
             arrow = children[1] if len(children) > 2 else ""
             if not isinstance(value, _Call) and not arrow:
-                raise _Wrong("words")
+                raise Wrong("words")
             if name and arrow != "->":
                 self._took("other_arrow" if arrow else "missing_arrow", before=str(arrow) or None, after="->")
         if isinstance(value, _Call) and value.name == "print" and list(value.arguments) == [0]:
@@ -305,8 +202,8 @@ class Builder:
 
     def _target(self, tree: Any) -> str:
         name = str(tree.children[0]).lstrip("$").strip("{}")
-        if _PATH.search(name) or "-" in name:
-            raise _Wrong("target")
+        if PATH.search(name) or "-" in name:
+            raise Wrong("target")
         return name
 
     # ------------------------------------------------------------------ values
@@ -328,7 +225,7 @@ class Builder:
                 )
             case "braced":
                 self._took("braced_variable")
-                return _reference(str(parts[0]))
+                return reference(str(parts[0]))
             case "joined":
                 return self._joined([self._any(part) for part in parts])
             case "negated":
@@ -342,25 +239,21 @@ class Builder:
     def _call(self, parts: list[Any]) -> _Call:
         tokens = [part for part in parts if hasattr(part, "type")]
         name = next(str(token) for token in tokens if token.type == "WORD")
-        path = _path(str(tokens[-1])) if tokens[-1].type == "TAIL" else ()
+        path = path(str(tokens[-1])) if tokens[-1].type == "TAIL" else ()
         arguments: dict[str | int, Any] = {}
         for position, part in enumerate(part for part in parts if not hasattr(part, "type")):
             if part.data == "named":
                 key = self._key(part.children[0])
                 if key in arguments:
-                    raise _Wrong("twice")
+                    raise Wrong("twice")
                 arguments[key] = self._any(part.children[-1])
             else:
                 arguments[position] = self._any(part.children[0])
                 self._took("positional_argument")
-        return _Call(name, arguments, path)
+        return _Call(name, arguments, tail)
 
     def _key(self, token: Any) -> str:
-        return (
-            str(self._text(str(token), is_plain=True).value)
-            if token.type == "STRING"
-            else str(token).lstrip("$")
-        )
+        return texts.plain_text(str(token)) if token.type == "STRING" else str(token).lstrip("$")
 
     def _compared(self, parts: list[Any]) -> Test:
         values = [self._any(part) for part in parts[::2]]
@@ -383,7 +276,7 @@ class Builder:
             isinstance(value, Template) or (isinstance(value, Literal) and isinstance(value.value, str))
             for value in values
         ):
-            raise _Wrong("arithmetic")
+            raise Wrong("arithmetic")
         self._took("joined_texts")
         parts: list[str | Reference] = []
         for value in values:
@@ -395,11 +288,11 @@ class Builder:
                 case Literal():
                     parts.append(str(value.value))
                 case _:
-                    raise _Wrong("arithmetic")
+                    raise Wrong("arithmetic")
         return Template(tuple(parts))
 
     def _reference(self, text: str) -> Reference:
-        return _reference(text)
+        return reference(text)
 
     def _number(self, text: str) -> Literal:
         plain = text.replace("_", "")
@@ -408,74 +301,15 @@ class Builder:
     def _word(self, text: str) -> Expression:
         if text.lower() in _WORDS:
             return Literal(_WORDS[text.lower()])
-        if _reference(text).name in self.saved:
+        if reference(text).name in self.saved:
             self._took("bare_variable", before=text, after=f"${text}")
-            return _reference(text)
+            return reference(text)
         return Literal(text, is_bare=True)
 
     def _string(self, text: str) -> Expression:
-        found: Expression = self._text(text)
-        return found
-
-    def _text(self, text: str, *, is_plain: bool = False) -> Any:
-        """A text: plain, with references in it, or nothing but one reference."""
-        body = text.lstrip("fFrR")
-        if body != text:
+        if text[0] in "fFrR":
             self._took("string_prefix", before=text[0])
-        body = body[3:-3] if body[:3] in ('"""', "'''") and len(body) > 5 else body[1:-1]
-        parts: list[str | Reference] = []
-        end = 0
-        for found in _IN_TEXT.finditer(body):
-            parts += [
-                body[end : found.start()],
-                found[0] if is_plain and not found[1] else self._piece(found),
-            ]
-            end = found.end()
-        parts.append(body[end:])
-        parts = _merged(parts)
-        if any(isinstance(part, Reference) for part in parts):
-            if len(parts) == 1:
-                self._took("quoted_variable", before=text, after=str(parts[0]))
-                return parts[0]
-            return Template(tuple(parts))
-        return Literal("".join(map(str, parts)))
-
-    def _piece(self, found: re.Match[str]) -> str | Reference:
-        if escape := found[1]:
-            return (
-                chr(int(escape[1:], 16))
-                if escape[0] == "u" and len(escape) > 1
-                else _ESCAPES.get(escape, escape)
-            )
-        name, tail = found[3] or found[5] or found[7], found[4] or found[6] or found[8] or ""
-        is_whole = found.end() - found.start() >= len(found.string)
-        is_marked = bool(found[2] or found[5] or (found[7] and is_whole))
-        return Reference(name, _path(tail)) if is_marked or name in self.saved else found[0]
-
-
-def _merged(parts: list[str | Reference]) -> list[str | Reference]:
-    found: list[str | Reference] = []
-    for part in parts:
-        if isinstance(part, str) and found and isinstance(found[-1], str):
-            found[-1] += part
-        elif part != "":
-            found.append(part)
-    return found
-
-
-def _path(tail: str) -> tuple[str | int, ...]:
-    found: list[str | int] = []
-    for match in _PATH.finditer(tail):
-        word = match[1] or match[3] or match[4] or ""
-        index = match[2] if match[2] is not None else word if match[1] and word.isdigit() else None
-        found.append(word if index is None else int(index))
-    return tuple(found)
-
-
-def _reference(text: str) -> Reference:
-    inner = text.removeprefix("$")
-    inner = inner[1:-1] if inner.startswith("{") else inner
-    first = _PATH.search(inner)
-    return Reference(
-        inner[: first.start()] if first else inner, _path(inner[first.start() :]) if first else ()
-    )
+        found = texts.text(text, self.saved)
+        if isinstance(found, Reference):
+            self._took("quoted_variable", before=text, after=str(found))
+        return found
