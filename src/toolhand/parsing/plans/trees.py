@@ -239,7 +239,7 @@ class Builder:
     def _call(self, parts: list[Any]) -> _Call:
         tokens = [part for part in parts if hasattr(part, "type")]
         name = next(str(token) for token in tokens if token.type == "WORD")
-        path = path(str(tokens[-1])) if tokens[-1].type == "TAIL" else ()
+        tail = path(str(tokens[-1])) if tokens[-1].type == "TAIL" else ()
         arguments: dict[str | int, Any] = {}
         for position, part in enumerate(part for part in parts if not hasattr(part, "type")):
             if part.data == "named":
