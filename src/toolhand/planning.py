@@ -291,7 +291,9 @@ def _ended(result: ToolResult) -> dict[str, Any]:
 
 
 def _written(call: ToolCall) -> str:
-    named = (f"{key}={json.dumps(jsonable(value), ensure_ascii=False)}" for key, value in call.arguments.items())
+    named = (
+        f"{key}={json.dumps(jsonable(value), ensure_ascii=False)}" for key, value in call.arguments.items()
+    )
     return f"{call.name}({', '.join(named)})"
 
 

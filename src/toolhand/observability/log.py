@@ -7,7 +7,6 @@ record, which `JsonFormatter` writes as one JSON object. Arguments, results and 
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -30,10 +29,13 @@ from toolhand.core.events import (
     ModelReplaced,
     ModelReplied,
     ModelRetried,
+    PlanFinished,
+    PlanStarted,
     ReadingMended,
     RunFailed,
     RunFinished,
     RunStarted,
+    StepFinished,
     SteppedDown,
     SteppedUp,
     TurnStarted,
@@ -42,6 +44,7 @@ from toolhand.core.messages import Fix, ToolCall
 from toolhand.core.tools import Tool
 from toolhand.observability.excerpts import PLAIN, Excerpts
 from toolhand.observability.log_lines import JsonFormatter
+from toolhand.observability.log_lines import write as _write
 from toolhand.observability.outcomes import attempts, outcome
 
 __all__ = ["EventLog", "JsonFormatter"]
@@ -71,45 +74,6 @@ class EventLog:
         line = _LINES.get(type(event))
         if line is not None:
             line(event, context)
-
-
-def _write(
-    logger: logging.Logger,
-    level: int,
-    what: str,
-    context: RunContext,
-    *,
-    traceback: str = "",
-    **fields: Any,
-) -> None:
-    """One line. The traceback goes where formatters look for a finished one, so that none writes the exception's own text."""
-    facts = {
-        "trace_id": context.trace_id,
-        "session_id": context.session_id,
-        "user": context.user,
-        "turn": context.turn,
-        **fields,
-    }
-    text = " ".join((what, *(f"{key}={_plain(value)}" for key, value in facts.items())))
-    record = logger.makeRecord(
-        logger.name, level, "(toolhand)", 0, "%s", (text,), None, extra={"event": what, **facts}
-    )
-    record.exc_text = traceback or None
-    logger.handle(record)
-
-
-def _plain(value: Any) -> str:
-    """A value in `key=value`: bare where that is one word, else as JSON, which keeps a line one line."""
-    if isinstance(value, bool) or value is None:
-        return json.dumps(value)
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    if text and text.isprintable() and not any(mark in text for mark in ' "='):
-        return text
-    quoted = json.dumps(text, ensure_ascii=False)
-    # JSON leaves a few characters as they are that end a line for some readers.
-    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in quoted)
 
 
 def _name(name: str, tool: Tool | None) -> str:
@@ -149,6 +113,22 @@ def _history_changed(event: HistoryTrimmed | HistoryHealed, context: RunContext)
     elif RUNS.isEnabledFor(logging.INFO):
         left_out = event.left_out
         _write(RUNS, logging.INFO, "history trimmed", context, messages=event.messages, left_out=left_out)
+
+
+def _plan(event: PlanStarted | PlanFinished, context: RunContext) -> None:
+    ending = event.ending if isinstance(event, PlanFinished) else ""
+    level = logging.WARNING if ending == "failed" else logging.INFO
+    if RUNS.isEnabledFor(level):
+        what = "plan finished" if ending else "plan started"
+        _write(RUNS, level, what, context, plan=event.plan_id, ending=ending)
+
+
+def _step_finished(event: StepFinished, context: RunContext) -> None:
+    if RUNS.isEnabledFor(logging.DEBUG):
+        found = "ok" if event.result.ok else str(event.result.error.code if event.result.error else "")
+        _write(
+            RUNS, logging.DEBUG, "step finished", context, plan=event.plan_id, step=event.path, outcome=found
+        )
 
 
 def _limit_reached(event: LimitReached, context: RunContext) -> None:
@@ -379,6 +359,9 @@ _LINES: Final[Mapping[type, Callable[[Any, RunContext], None]]] = {
     ModelReplaced: _model_failed,
     HistoryTrimmed: _history_changed,
     HistoryHealed: _history_changed,
+    PlanStarted: _plan,
+    StepFinished: _step_finished,
+    PlanFinished: _plan,
     LimitReached: _limit_reached,
     RunFinished: _run_finished,
     RunFailed: _run_failed,

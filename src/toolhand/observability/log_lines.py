@@ -1,11 +1,13 @@
-"""Log records as JSON, one object a line."""
+"""How a line of the log is made: `key=value`, or JSON, one object a line."""
 
 from __future__ import annotations
 
 import datetime as dt
+import json
 import logging
 from typing import Any, Final
 
+from toolhand.core.context import RunContext
 from toolhand.observability.jsonl import line_of
 
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "event"}
@@ -29,3 +31,45 @@ class JsonFormatter(logging.Formatter):
         if traceback:
             line["traceback"] = traceback
         return line_of(line)
+
+
+def write(
+    logger: logging.Logger,
+    level: int,
+    what: str,
+    context: RunContext,
+    *,
+    traceback: str = "",
+    **fields: Any,
+) -> None:
+    """Logs one line.
+
+    The traceback goes where formatters look for a finished one, so that none writes the exception's own text.
+    """
+    facts = {
+        "trace_id": context.trace_id,
+        "session_id": context.session_id,
+        "user": context.user,
+        "turn": context.turn,
+        **fields,
+    }
+    text = " ".join((what, *(f"{key}={_plain(value)}" for key, value in facts.items())))
+    record = logger.makeRecord(
+        logger.name, level, "(toolhand)", 0, "%s", (text,), None, extra={"event": what, **facts}
+    )
+    record.exc_text = traceback or None
+    logger.handle(record)
+
+
+def _plain(value: Any) -> str:
+    """A value in `key=value`: bare where that is one word, else as JSON, which keeps a line one line."""
+    if isinstance(value, bool) or value is None:
+        return json.dumps(value)
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    if text and text.isprintable() and not any(mark in text for mark in ' "='):
+        return text
+    quoted = json.dumps(text, ensure_ascii=False)
+    # JSON leaves a few characters as they are that end a line for some readers.
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in quoted)

@@ -92,8 +92,6 @@ def _rules(label: str, options: ToolOptions, base: Rules) -> Rules:
     fallback = given.get("fallback")
     if fallback is not None and not isinstance(fallback, Tool):
         given["fallback"] = _make(fallback, {})
-    if isinstance(undo := given.get("undo"), Tool):
-        given["undo"] = undo.name
     return replace(base, **given)
 
 

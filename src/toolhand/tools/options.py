@@ -8,7 +8,7 @@ from typing import Any, Final, get_args
 
 from toolhand.core.errors import SettingsError, ToolDefinitionError
 from toolhand.core.rates import rates
-from toolhand.core.tools import Breaker, Effect, Isolation, Kind
+from toolhand.core.tools import Breaker, Effect, Isolation, Kind, Tool
 
 _SETS: Final = ("tags", "sensitive", "reveals")
 _LISTS: Final = ("before", "after")
@@ -27,6 +27,8 @@ def collected(options: Mapping[str, Any]) -> dict[str, Any]:
             given[key] = (given[key],)
         elif _is_iterable(given.get(key)):
             given[key] = tuple(given[key])
+    if isinstance(given.get("undo"), Tool):
+        given["undo"] = given["undo"].name
     return given
 
 
@@ -101,6 +103,7 @@ _KINDS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
     "category": _TEXT,
     "permission": _TEXT,
     "upstream": _TEXT,
+    "undo": (_is_text, "a tool or a tool's name"),
     "rate_limit": (_is_text, 'a string such as "10/minute"'),
     "tags": _NAMES,
     "sensitive": _NAMES,
