@@ -48,7 +48,8 @@ class Setup:
     @property
     def plan_rules(self) -> PlanRules:
         """How plans run: as the protocol says, where it is one of plans."""
-        return getattr(self.protocol, "rules", None) or PlanRules()
+        rules = getattr(self.protocol, "rules", None)
+        return rules if isinstance(rules, PlanRules) else PlanRules()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
