@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from toolhand.core.errors import ModelError, ToolError
 from toolhand.core.messages import FinishReason, ModelRequest, RawCall, Reply, ToolCall, ToolResult, Usage
+from toolhand.core.plan_events import PlanFinished, PlanStarted, StepFinished
 from toolhand.core.tools import Tool
 
 
@@ -330,55 +331,6 @@ class HistoryHealed:
     """
 
     repairs: tuple[Repair, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanStarted:
-    """A plan is about to run. Its calls have ids that begin with `plan_id`.
-
-    Args:
-        plan_id: the id of the call that carries the plan.
-        source: the plan, in its one spelling.
-    """
-
-    plan_id: str
-    source: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepFinished:
-    """A step of a plan has ended, one way or the other.
-
-    Args:
-        plan_id: which plan.
-        path: its place, such as "4[2].1"; with ".undo" behind it when it was undone.
-        line: its line, from 1.
-        call: its call, with the values that it was given.
-        result: what came of it.
-        save_as: the variable that keeps the result, or "".
-    """
-
-    plan_id: str
-    path: str
-    line: int
-    call: ToolCall
-    result: ToolResult
-    save_as: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanFinished:
-    """A plan has ended.
-
-    Args:
-        plan_id: which plan.
-        ending: "answered", "done", "failed", "stopped" or "waiting" (for a person).
-        error: why it failed or waits.
-    """
-
-    plan_id: str
-    ending: str
-    error: ToolError | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

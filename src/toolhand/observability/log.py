@@ -29,18 +29,16 @@ from toolhand.core.events import (
     ModelReplaced,
     ModelReplied,
     ModelRetried,
-    PlanFinished,
-    PlanStarted,
     ReadingMended,
     RunFailed,
     RunFinished,
     RunStarted,
-    StepFinished,
     SteppedDown,
     SteppedUp,
     TurnStarted,
 )
 from toolhand.core.messages import Fix, ToolCall
+from toolhand.core.plan_events import PlanFinished, PlanStarted, StepFinished
 from toolhand.core.tools import Tool
 from toolhand.observability.excerpts import PLAIN, Excerpts
 from toolhand.observability.log_lines import JsonFormatter

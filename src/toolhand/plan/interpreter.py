@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from toolhand.core.errors import ErrorCode, ToolError
-from toolhand.core.events import Event, PlanFinished, PlanStarted, StepFinished
+from toolhand.core.events import Event
 from toolhand.core.language import Language
 from toolhand.core.messages import ToolCall, ToolResult, Value
+from toolhand.core.plan_events import PlanFinished, PlanStarted, StepFinished
 from toolhand.core.tools import Tool
 from toolhand.parsing.plans.nodes import Block, Expression, For, If, Parallel, Plan, Return, Step
 from toolhand.parsing.plans.values import NoValue, Unseen, holds, value_of
