@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from toolhand.arguments.grounding import Grounds, checked_values
+from toolhand.arguments.grounding import checked_values, without_idle
+from toolhand.arguments.grounds import Grounds
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ModelError, SettingsError, ToolError
 from toolhand.core.events import AskedAgain, ModelReplied, ReadingMended, TextDelta, TurnStarted
 from toolhand.core.messages import Message, ModelOutput, ModelRequest, Reply, ToolCall, Usage, assistant
 from toolhand.core.tools import Tool, ToolChoice
-from toolhand.ladder import way_of
+from toolhand.ladder import Way, way_of
 from toolhand.models.announcing import heard_by
-from toolhand.protocols import Doubting, ModelProtocol, Reader
+from toolhand.protocols import Doubting, ModelProtocol, Reader, Said
 from toolhand.run import WORDS
 from toolhand.sessions.session import Session
 from toolhand.setup import Setup
@@ -74,7 +75,7 @@ class Asking:
         request = replace(request, sampling=self.setup.sampling)
         context.emit(TurnStarted(turn=context.turn, protocol=protocol.name, model=model, request=request))
         try:
-            reply, output = await self._sure_reply(request, protocol, tools, context)
+            reply, output = await self._sure_reply(request, protocol, history, tools, context)
         except ModelError as error:
             refusal = None if self.shown else self.way.refused(error, request)
             if refusal is None:
@@ -82,8 +83,7 @@ class Asking:
             context.emit(refusal)
             return await self.ask(history, tools, choice, context)
         step = self.way.heard(reply)
-        if self.way.checks_values:
-            reply = _grounded(reply, history, shown, context)
+        reply = _grounded(reply, history, shown, self.way, context)
         self._tell(reply, output, protocol, tuple(shown), context)
         if step is not None:
             context.emit(step)
@@ -125,21 +125,43 @@ class Asking:
             context.emit(mended)
 
     async def _sure_reply(
-        self, request: ModelRequest, protocol: ModelProtocol, tools: Toolset, context: RunContext
+        self,
+        request: ModelRequest,
+        protocol: ModelProtocol,
+        history: Sequence[Message],
+        tools: Toolset,
+        context: RunContext,
     ) -> tuple[Reply, ModelOutput]:
-        """The model's output, read; where the protocol doubts it, what it said when it was asked once more."""
+        """The model's output, read; where the protocol doubts it, what it says when it is asked further."""
         settings = tools.dispatch.settings_for(context)
 
         def reader() -> Reader:
             return protocol.reader(tools, self.session.new_call_id, settings)
 
         reply, output = await self._reply(request, reader(), context)
-        doubt = protocol.again(request, output, reply) if isinstance(protocol, Doubting) else None
+        if not isinstance(protocol, Doubting):
+            return reply, output
+        shown = tools.offered(context)
+        doubt = protocol.again(
+            Said(messages=history, tools=shown, request=request, output=output, reply=reply)
+        )
         if doubt is None:
             return reply, output
-        context.emit(AskedAgain(reason=doubt.reason, odds=doubt.odds, usage=output.usage))
-        reply, again = await self._reply(doubt.request, reader(), context)
-        return reply, replace(again, usage=output.usage + again.usage)
+        with heard_by(context.emit):
+            told = await self.setup.model.complete(doubt.question)
+        settled, usage = doubt.settled(told), output.usage + told.usage
+        context.emit(
+            AskedAgain(
+                reason=doubt.reason,
+                sure=settled.sure,
+                is_kept=settled.instead is None,
+                usage=told.usage,
+            )
+        )
+        if settled.instead is None:
+            return reply, replace(output, usage=usage)
+        reply, output = await self._reply(settled.instead, reader(), context)
+        return reply, replace(output, usage=usage + output.usage)
 
     async def _reply(
         self, request: ModelRequest, reader: Reader, context: RunContext
@@ -192,13 +214,22 @@ class Asking:
         return reply
 
 
-def _grounded(reply: Reply, history: Sequence[Message], tools: ToolCollection, context: RunContext) -> Reply:
-    """The reply without the calls that hold an id which nobody gave: they go back to the model."""
-    if not reply.calls:
+def _grounded(
+    reply: Reply, history: Sequence[Message], tools: ToolCollection, way: Way, context: RunContext
+) -> Reply:
+    """The reply without what nobody said: calls with an invented id go back to the model, idle values are left out."""
+    if not reply.calls or not (way.checks_values or way.drops_idle):
         return reply
-    calls, broken = checked_values(reply.calls, Grounds(history), tools, context.language)
-    problems = tuple(call.problem for call in broken if call.problem is not None)
-    return replace(reply, calls=calls, broken=(*reply.broken, *broken), problems=(*reply.problems, *problems))
+    grounds = Grounds(history)
+    if way.drops_idle:
+        reply = replace(reply, calls=without_idle(reply.calls, grounds, tools))
+    if way.checks_values:
+        calls, broken = checked_values(reply.calls, grounds, tools, context.language)
+        problems = tuple(call.problem for call in broken if call.problem is not None)
+        reply = replace(
+            reply, calls=calls, broken=(*reply.broken, *broken), problems=(*reply.problems, *problems)
+        )
+    return reply
 
 
 def _first_steps(reply: Reply, context: RunContext) -> Reply:

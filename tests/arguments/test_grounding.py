@@ -7,7 +7,8 @@ import time
 import pytest
 
 from toolhand import Agent, Toolset
-from toolhand.arguments.grounding import Grounds, checked_values, is_id, tools_that_tell
+from toolhand.arguments.grounding import checked_values, is_id, tools_that_tell, without_idle
+from toolhand.arguments.grounds import Grounds, grounded_share
 from toolhand.core.errors import ToolError
 from toolhand.core.messages import Message, RawCall, Text, ToolCall, ToolResult, Value, system, user
 from toolhand.core.tools import Rules, Tool
@@ -199,3 +200,60 @@ async def test_a_model_that_invents_an_id_is_told_and_takes_the_step_that_it_lef
     assert ran == [("find", "Ann"), ("close", "K-77")]
     assert [result.ok for result in run.results] == [False, True, True]
     assert "find_customer" in str(run.results[0].error)
+
+
+RIDE = made(
+    "ride",
+    "Orders a ride.",
+    required=["to"],
+    to={},
+    kind={"enum": ["shared", "private"]},
+    seats={"type": "integer", "default": 1},
+    hour={"type": "integer"},
+    pay={"description": "How to pay. Default is card."},
+    quiet={"type": "boolean"},
+    note={},
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "sent", "kept"),
+    [
+        ("A ride to the zoo", {"kind": "shared", "seats": 1, "pay": "card", "note": "none"}, {}),
+        ("A ride to the zoo", {"kind": "private", "seats": 3, "pay": "cash", "hour": 17}, None),
+        ("A shared ride to the zoo, 1 seat, by card", {"kind": "shared", "seats": 1, "pay": "card"}, None),
+        ("A ride to the zoo for one", {"seats": 1}, None),
+        ("A ride to the zoo", {"quiet": False, "note": "ring twice"}, None),
+        ("拼车去动物园", {"kind": "shared"}, None),
+    ],
+)
+def test_optional_values_that_say_nothing_and_that_nobody_said_are_left_out(said, sent, kept):
+    (one,) = without_idle([call("ride", to="zoo", **sent)], Grounds([user(said)]), Toolset([RIDE]))
+    assert one.arguments == {"to": "zoo"} | (sent if kept is None else kept)
+    assert len(one.fixes) == len(sent) + 1 - len(one.arguments) + 0
+
+
+def test_a_required_value_is_never_left_out():
+    (one,) = without_idle([call("ride", to="none")], Grounds([user("?")]), Toolset([RIDE]))
+    assert one.arguments == {"to": "none"}
+    assert not one.fixes
+
+
+@pytest.mark.parametrize(
+    ("said", "arguments", "share"),
+    [
+        ("weather in Oslo for 3 days", {"city": "Oslo", "days": 3}, 1.0),
+        ("weather in Oslo", {"city": "Oslo", "days": 3}, 0.5),
+        ("weather in Oslo for three days", {"city": "Oslo", "days": 3}, 0.75),
+        ("why is the sky blue?", {"city": "Paris", "days": 1}, 0.0),
+        ("北京和上海的天气", {"city": "北京市", "days": 3}, 0.25),
+        ("on 03/05", {"city": "2026-03-05", "days": 5}, (2 / 3 + 1) / 2),
+    ],
+)
+def test_how_much_of_a_call_was_said(said, arguments, share):
+    found = grounded_share([call("weather", **arguments)], Grounds([user(said)]), TOOLS)
+    assert found == pytest.approx(share)
+
+
+def test_a_call_without_required_values_cannot_be_judged():
+    assert grounded_share([call("nothing_such")], Grounds([user("?")]), TOOLS) is None

@@ -10,7 +10,7 @@ from toolhand.core.events import AskedAgain, SteppedDown, SteppedUp, TurnStarted
 from toolhand.core.messages import ModelOutput, Odds, RawCall, Reply, ToolCall, Usage, user
 from toolhand.ladder import Ladder, Profile, way_of
 from toolhand.ladder.climb import LONGEST_RECOVERY, MOST_SESSIONS
-from toolhand.protocols.constrained import fit_of
+from toolhand.protocols.doubts import fit_of, sureness, yes_of
 from toolhand.testing import ScriptedModel
 
 GOOD = Reply(text="Fine.")
@@ -142,7 +142,7 @@ def test_other_failures_are_no_refusal(error):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"rungs": ()}, {"failures": 0}, {"recovery": 0}, {"least_fit": 1.0}, {"rungs": ("nothing_such",)}],
+    [{"rungs": ()}, {"failures": 0}, {"recovery": 0}, {"least_sure": 1.0}, {"rungs": ("nothing_such",)}],
 )
 def test_a_profile_that_cannot_be_is_refused(settings):
     with pytest.raises(SettingsError):
@@ -214,26 +214,60 @@ def output(text, fit):
     return ModelOutput(text=text, odds=odds, usage=Usage(requests=1, input_tokens=10))
 
 
+def word(yes):
+    return ModelOutput(text="yes", odds=(Odds("yes", {"yes": yes, "no": 1 - yes}),), usage=Usage(requests=1))
+
+
+def doubting():
+    return Ladder(Profile(rungs=("constrained",), least_sure=0.5))
+
+
 @pytest.mark.parametrize("streams", [False, True])
-@pytest.mark.parametrize(("fit", "times"), [(0.55, 2), (0.65, 1)])
-async def test_a_call_that_the_model_is_not_sure_of_becomes_an_answer(streams, fit, times):
-    model = ScriptedModel([output(CALL, fit), ANSWER, "{}"])
-    agent = Agent(model, tools=[get_weather], protocol=Ladder(Profile(rungs=("constrained",), least_fit=0.6)))
+@pytest.mark.parametrize(
+    ("text", "fit", "yes", "is_called"),
+    [
+        ("The weather in Oslo?", 0.95, None, True),
+        ("The weather in Oslo?", 0.7, 0.8, True),
+        ("What is love?", 0.7, 0.3, False),
+        ("What is love?", 0.95, 0.6, False),
+    ],
+)
+async def test_a_call_that_is_not_sure_to_be_meant_becomes_an_answer(streams, text, fit, yes, is_called):
+    script = [output(CALL, fit), *([] if yes is None else [word(yes)]), ANSWER]
+    model = ScriptedModel(script)
+    agent = Agent(model, tools=[get_weather], protocol=doubting())
     events = []
     if streams:
-        events = [event async for event in agent.stream("What is love?", limits=None)]
+        events = [event async for event in agent.stream(text)]
     else:
-        await agent.run("What is love?", on_event=events.append)
+        await agent.run(text, on_event=events.append)
+    run = events[-1].run
+    assert run.output == "No tool for that."
+    assert len(run.calls) == is_called
+    assert run.usage.requests == (2 + (yes is not None) if is_called else 3)
     again = [event for event in events if isinstance(event, AskedAgain)]
-    assert len(again) == times - 1
-    assert model.requests[0].odds > 0
-    if again:
-        assert again[0].odds == pytest.approx(0.55)
-        assert "anyOf" not in model.requests[1].grammar
-        assert model.requests[1].messages == model.requests[0].messages
-        assert events[-1].run.output == "No tool for that."
-        assert events[-1].run.usage.requests == 2
-        assert not events[-1].run.calls
+    assert [event.is_kept for event in again] == ([] if yes is None else [is_called])
+    if yes is not None:
+        question = model.requests[1]
+        assert question.grammar is None
+        assert question.sampling.max_tokens == 1
+        assert "yes or no" in question.messages[0].text
+    if not is_called:
+        assert "anyOf" not in model.requests[2].grammar
+        assert model.requests[2].messages == model.requests[0].messages
+
+
+async def test_once_results_have_come_nobody_doubts():
+    second = CALL.replace("Oslo", "Rome")
+    model = ScriptedModel([output(CALL, 0.95), output(second, 0.1), ANSWER])
+    run = await Agent(model, tools=[get_weather], protocol=doubting()).run("Oslo, and then?")
+    assert len(run.calls) == 2
+
+
+async def test_a_server_that_tells_no_odds_is_not_asked_twice():
+    model = ScriptedModel([CALL, ANSWER])
+    run = await Agent(model, tools=[get_weather], protocol=doubting()).run("What is love?")
+    assert len(run.calls) == 1
 
 
 def test_how_sure_it_was_is_read_from_the_word_of_the_decision():
@@ -243,6 +277,15 @@ def test_how_sure_it_was_is_read_from_the_word_of_the_decision():
     assert fit_of(()) is None
     assert fit_of((Odds("true", {}),)) is None
     assert fit_of((Odds('{"answer": "', {"x": 1.0}),)) is None
+    assert yes_of((Odds("Yes", {"Yes": 0.5, " yes": 0.1, "No": 0.2, "Maybe": 0.2}),)) == pytest.approx(0.75)
+    assert yes_of(()) is None
+
+
+def test_each_sign_counts():
+    assert (
+        sureness(0.9, 0.9, 1.0) > sureness(0.5, 0.9, 1.0) > sureness(0.5, 0.5, 1.0) > sureness(0.5, 0.5, 0.0)
+    )
+    assert 0 < sureness(0.0, 0.0, 0.0) < sureness(1.0, 1.0, 1.0) < 1
 
 
 def test_a_structured_call_from_a_server_that_forces_nothing_counts():

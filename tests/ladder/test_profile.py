@@ -40,19 +40,19 @@ def test_a_models_own_name(name, file, bare):
 
 def test_a_known_family_a_known_server_and_an_unknown_model():
     assert profile_of(model("ollama:qwen2.5-coder:1.5b")).rungs[0] == "constrained"
-    assert profile_of(model("ollama:qwen2.5-coder:1.5b")).least_fit > 0
-    assert profile_of(model("ollama:qwen2.5-coder:14b")).least_fit == 0
+    assert profile_of(model("ollama:qwen2.5-coder:1.5b")).least_sure > 0
+    assert profile_of(model("ollama:qwen2.5-coder:14b")).least_sure == 0
     assert profile_of(model("openai:gpt-9")) == Profile(origin="the default")
 
 
 def test_what_a_probe_wrote_wins_and_another_server_is_another_model():
     here, there = model("http://a/v1#qwen2.5-coder-1.5b"), model("http://b/v1#qwen2.5-coder-1.5b")
-    written = Profile(rungs=("json", "template"), failures=3, least_fit=0.25, checks_values=False)
+    written = Profile(rungs=("json", "template"), failures=3, least_sure=0.25, checks_values=False)
     path = write_profile(here, written, remark="two\nlines")
     assert path.read_text("utf-8").startswith("# two\n# lines\n")
     found = profile_of(here)
     assert found == Profile(
-        rungs=("json", "template"), failures=3, least_fit=0.25, checks_values=False, origin=str(path)
+        rungs=("json", "template"), failures=3, least_sure=0.25, checks_values=False, origin=str(path)
     )
     assert profile_of(there).rungs[0] == "constrained"
 
@@ -66,8 +66,9 @@ def test_what_a_probe_wrote_wins_and_another_server_is_another_model():
         ("failures = 1.5", "failures cannot be 1.5"),
         ("failures = 0", "at least 1"),
         ("rungs = []", "at least one rung"),
-        ("least_fit = 3", "least_fit"),
+        ("least_sure = 3", "least_sure"),
         ("checks_values = 1", "checks_values cannot be 1"),
+        ("drops_idle = 0", "drops_idle cannot be 0"),
     ],
 )
 def test_a_damaged_profile_is_named_with_its_file(text, told):

@@ -63,7 +63,7 @@ SAMPLES = [
     events.HistoryHealed(repairs=(events.Repair(kind="orphan_result_dropped", place=3, call_id="c1"),)),
     events.SteppedDown(protocol="native", next_protocol="json", reason="unusable"),
     events.SteppedUp(protocol="json", next_protocol="native"),
-    events.AskedAgain(reason="fit", odds=0.4, usage=Usage(requests=1)),
+    events.AskedAgain(reason="fit", sure=0.4, is_kept=False, usage=Usage(requests=1)),
     events.PlanStarted(plan_id="c1", source=f'send(to="{KEY}")'),
     events.StepFinished(plan_id="c1", path="1", line=1, call=CALL, result=finished(OF, CALL, {"to": HIDDEN}).result),
     events.PlanFinished(plan_id="c1", ending="failed", error=ERROR),

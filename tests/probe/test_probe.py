@@ -155,18 +155,21 @@ async def test_what_was_measured_stays_when_it_is_stopped():
     assert scores(probe.trials)
 
 
-async def test_how_sure_the_model_was_is_kept():
+async def test_how_sure_the_model_was_is_kept_and_nothing_follows_from_it():
     def script(request):
         odds = (Odds('{"fits', {}), Odds(" true", {" true": 0.3, " false": 0.1}))
+        if request.grammar is None:
+            return ModelOutput(text="no", odds=(Odds("no", {"no": 0.9, "yes": 0.1}),))
         return ModelOutput(text=answered(request), odds=odds, usage=Usage(requests=1, input_tokens=5))
 
-    probe = Probe(ScriptedModel(script), rungs=("constrained",), tasks=TASKS[:2])
+    calling = [task for task in TASKS if task.calls and task.kind == "one"][:2]
+    probe = Probe(ScriptedModel(script), rungs=("constrained",), tasks=calling)
     trials = await measured(probe)
-    assert [trial.fit for trial in trials] == [pytest.approx(0.75)] * 2
-    assert len(trials) == 2
+    assert all(trial.is_right and trial.calls for trial in trials)
+    assert all(trial.sure is not None and 0 < trial.sure < 0.5 for trial in trials)
 
 
-def trial(number, *, right, rung="json", fit=None, needs=True):
+def trial(number, *, right, rung="json", sure=None, needs=True):
     task = next(task for task in TASKS if bool(task.calls) is needs)
     from dataclasses import replace  # noqa: PLC0415
 
@@ -175,15 +178,15 @@ def trial(number, *, right, rung="json", fit=None, needs=True):
         task=replace(task, id=str(number)),
         rung=rung,
         is_right=right,
-        fit=fit,
+        sure=sure,
         calls=calls,
         wrong_calls=int(not right),
     )
 
 
 def test_the_threshold_parts_good_calls_from_false_ones_in_the_widest_gap():
-    good = [trial(n, right=True, fit=fit) for n, fit in enumerate([0.95, 0.9, 0.72])]
-    false = [trial(n + 9, right=False, fit=fit, needs=False) for n, fit in enumerate([0.4, 0.52])]
+    good = [trial(n, right=True, sure=sure) for n, sure in enumerate([0.95, 0.9, 0.72])]
+    false = [trial(n + 9, right=False, sure=sure, needs=False) for n, sure in enumerate([0.4, 0.52])]
     assert best_threshold([*good, *false]) == pytest.approx(0.62)
     assert best_threshold([trial(1, right=True)]) == 0.0
     (score,) = scores([*good, *false])

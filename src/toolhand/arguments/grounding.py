@@ -7,16 +7,15 @@ a city or an amount may be known or worked out. A small model that skips a step 
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, Final
 
+from toolhand.arguments.grounds import HAN, Grounds
 from toolhand.core.errors import ErrorCode, ToolError
-from toolhand.core.jsonable import jsonable, result_text
+from toolhand.core.jsonable import jsonable
 from toolhand.core.language import Language
-from toolhand.core.messages import Message, Note, Text, ToolCall
+from toolhand.core.messages import Fix, ToolCall
 from toolhand.core.tools import Tool
 from toolhand.tools.collection import ToolCollection
 
@@ -40,50 +39,9 @@ _ID_TOLD: Final = re.compile(r"\b(?:id|uuid|identifier)\b|编号|单号|工号|�
 _NUMBER_OF: Final = frozenset({"number", "no", "num"})
 _STAND_IN: Final = re.compile(r"[<{\[].*[>}\]]$|(?:your|the|some|example|sample|my)[_ -]", re.IGNORECASE)
 _NOT_WORD: Final = re.compile(r"[\W_]+")
-_TOKEN: Final = re.compile(r"[^\W_]+")
-_HAN: Final = re.compile(r"[\u3400-\u9fff]")
-_SHORT: Final = 4
-"""A value of fewer characters has to stand alone; a longer one may be a part of what was said."""
 
 _MOST_TOLD: Final = 3
 _LONGEST_VALUE: Final = 60
-
-
-class Grounds:
-    """What was said to a model: by its user, its system message and its tools, but not by itself.
-
-    Args:
-        messages: what it was shown.
-    """
-
-    def __init__(self, messages: Iterable[Message]) -> None:
-        self._messages = messages
-
-    @cached_property
-    def _said(self) -> str:
-        return unicodedata.normalize("NFKC", "\n".join(_texts(self._messages))).casefold()
-
-    @cached_property
-    def _joined(self) -> str:
-        return _NOT_WORD.sub("", self._said)
-
-    def holds(self, value: object) -> bool:
-        """Whether a value was said, whatever its case, blanks and punctuation."""
-        text = unicodedata.normalize("NFKC", str(value)).casefold()
-        pieces = _TOKEN.findall(text)
-        joined = "".join(pieces)
-        if len(joined) >= _SHORT or _HAN.search(joined):
-            return joined in self._joined
-        alone = r"(?<![^\W_])" + r"[\W_]*".join(map(re.escape, pieces)) + r"(?![^\W_])"
-        return not pieces or re.search(alone, self._said) is not None
-
-
-def _texts(messages: Iterable[Message]) -> Iterator[str]:
-    for message in messages:
-        if message.role == "assistant":
-            continue
-        yield from (part.text for part in message.parts if isinstance(part, Text | Note))
-        yield from (result_text(result) for result in message.results if result.ok)
 
 
 def checked_values(
@@ -195,6 +153,56 @@ def tools_that_tell(name: str, tool: Tool, tools: ToolCollection) -> list[Tool]:
     return [other for _, other in sorted(found, key=lambda pair: -pair[0])]
 
 
+_DEFAULT_TOLD: Final = re.compile(
+    r"(?:\bdefaults?\b(?:\s+(?:is|to|value))*|默认(?:为|是|值为?)?)\W{0,4}([\w.\-]+)", re.IGNORECASE
+)
+_IDLE: Final = frozenset((0, 1, "", "none", "null", "n/a", "default", "无"))
+
+
+def without_idle(calls: Sequence[ToolCall], grounds: Grounds, tools: ToolCollection) -> tuple[ToolCall, ...]:
+    """Calls without optional values of which nobody said a word and which say nothing: what a small model writes to fill a form.
+
+    Idle are a declared default, the first of several choices, 0, 1, and words for nothing. Each that is left out is a `Fix`.
+
+    Args:
+        calls: bound calls.
+        grounds: what was said.
+        tools: where the parameters are declared.
+    """
+    return tuple(_without_idle(call, grounds, tools.get(call.name)) for call in calls)
+
+
+def _without_idle(call: ToolCall, grounds: Grounds, tool: Tool | None) -> ToolCall:
+    idle = {
+        name: value
+        for name, value in call.arguments.items()
+        if tool is not None
+        and name not in tool.required
+        and isinstance(schema := tool.properties.get(name), Mapping)
+        and _is_idle(value, schema, grounds)
+        and not grounds.share(value)
+    }
+    if not idle:
+        return call
+    fixes = tuple(Fix(kind="idle_dropped", path=f"$.{name}", before=value) for name, value in idle.items())
+    kept = {name: value for name, value in call.arguments.items() if name not in idle}
+    return replace(call, arguments=kept, fixes=(*call.fixes, *fixes))
+
+
+def _is_idle(value: Any, schema: Mapping[str, Any], grounds: Grounds) -> bool:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return False
+    if value in _IDLE or ("default" in schema and value == schema["default"]):
+        return True
+    told = _DEFAULT_TOLD.search(str(schema.get("description") or ""))
+    if told and told[1].rstrip(".-").casefold() == str(value).casefold():
+        return True
+    # The first choice, unless it may be a translation of what was said.
+    choices = schema.get("enum")
+    is_first = isinstance(choices, list) and value == choices[0]
+    return is_first and not (HAN.search(grounds.said) and not HAN.search(str(value)))
+
+
 _EMPTY_NOUNS: Final = frozenset(
     re.findall(
         r"\w+",
@@ -208,7 +216,7 @@ def _nouns(text: str) -> frozenset[str]:
     """The words of a text without those that say nothing: English words in the singular, pairs of Chinese characters."""
     words: set[str] = set()
     for part in _PART.findall(text):
-        if _HAN.match(part):
+        if HAN.match(part):
             words |= {part[at : at + 2] for at in range(len(part) - 1)} or {part}
         else:
             word = part.casefold()

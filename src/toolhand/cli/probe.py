@@ -69,7 +69,7 @@ def probe(
         if reason != "worse":
             console.print(say(f"{rung}: the server refused it: {reason}", f"{rung}：服务器拒绝：{reason}"))
     profile = recommended(ranked)
-    fit = f", least_fit {profile.least_fit:g}" if profile.least_fit else ""
+    fit = f", least_sure {profile.least_sure:g}" if profile.least_sure else ""
     console.print(
         say(
             f"recommended: {' > '.join(profile.rungs)}{fit}",

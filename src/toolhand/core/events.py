@@ -279,16 +279,18 @@ class SteppedUp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedAgain:
-    """A reply was doubtful, and the model was asked once more in the same turn; what it said then counts.
+    """A reply was doubtful, and the model was asked further in the same turn.
 
     Args:
-        reason: what was doubtful, such as "fit": it was not sure that a tool fits.
-        odds: how sure it was, 0 to 1.
-        usage: tokens of the reply that does not count.
+        reason: what was doubtful, such as "fit": whether a tool fits at all.
+        sure: how sure it is after the question that the reply is meant, 0 to 1.
+        is_kept: whether the reply counts after all; else the model was asked for another.
+        usage: tokens of the question.
     """
 
     reason: str
-    odds: float
+    sure: float
+    is_kept: bool
     usage: Usage
 
 

@@ -45,6 +45,11 @@ class Way(Protocol):
         """Whether ids that nobody gave are sent back."""
         ...
 
+    @property
+    def drops_idle(self) -> bool:
+        """Whether optional values that say nothing and that nobody said are left out."""
+        ...
+
     def heard(self, reply: Reply) -> SteppedDown | SteppedUp | None:
         """Takes note of a reply; gives the step that follows from it."""
         ...
@@ -60,6 +65,7 @@ class Steady:
 
     protocol: ModelProtocol
     checks_values: bool = False
+    drops_idle: bool = False
 
     def heard(self, reply: Reply) -> None:
         """Nothing follows."""
@@ -143,6 +149,11 @@ class Climb:
         """Whether ids that nobody gave are sent back."""
         return self._ladder.profile.checks_values
 
+    @property
+    def drops_idle(self) -> bool:
+        """Whether optional values that say nothing and that nobody said are left out."""
+        return self._ladder.profile.drops_idle
+
     def heard(self, reply: Reply) -> SteppedDown | SteppedUp | None:
         """Takes note of a reply: too many in a row that cannot be used lead down, enough good ones up again."""
         if self._refused:
@@ -208,4 +219,4 @@ def _rung(name: str, profile: Profile) -> ModelProtocol:
     if found is None:
         there = ", ".join(plugins.members("protocols", "PROTOCOL"))
         raise SettingsError(f"{profile.origin}: there is no protocol '{name}'; there is: {there}")
-    return replace(found, least_fit=profile.least_fit) if isinstance(found, Constrained) else found
+    return replace(found, least_sure=profile.least_sure) if isinstance(found, Constrained) else found

@@ -33,24 +33,26 @@ class Profile:
         rungs: protocols by name, the one to start with first, each next one looser.
         failures: how many replies in a row that cannot be used make it step down.
         recovery: after how many good replies in a row the rung above is tried again; doubled whenever that fails.
-        least_fit: how sure the model must be that a tool fits (0 to 1, as the constrained protocol's odds tell it) for its calls
-            to count; less makes it answer instead. 0 asks for no odds.
+        least_sure: how sure it must be on the constrained rung that a call is meant (0 to 1, see `protocols/doubts.py`); less
+            makes the model answer instead. 0 doubts nothing and asks for no odds.
         checks_values: whether ids that nobody gave are sent back to the model instead of run.
+        drops_idle: whether optional values that say nothing and that nobody said are left out of calls.
         origin: where this was learnt.
     """
 
     rungs: tuple[str, ...] = ("native", "constrained", "json", "template")
     failures: int = 2
     recovery: int = 8
-    least_fit: float = 0.0
+    least_sure: float = 0.0
     checks_values: bool = True
+    drops_idle: bool = False
     origin: str = ""
 
     def __post_init__(self) -> None:
-        if not self.rungs or self.failures < 1 or self.recovery < 1 or not 0 <= self.least_fit < 1:
+        if not self.rungs or self.failures < 1 or self.recovery < 1 or not 0 <= self.least_sure < 1:
             raise SettingsError(
                 f"a profile{f' ({self.origin})' if self.origin else ''} needs at least one rung, failures and recovery of at "
-                f"least 1, and a least_fit from 0 to below 1"
+                f"least 1, and a least_sure from 0 to below 1"
             )
 
 
@@ -160,7 +162,7 @@ def _made(rows: Mapping[str, Any], *, origin: str) -> Profile:
 def _fits(key: str, value: Any) -> bool:
     if key == "rungs":
         return isinstance(value, list) and all(isinstance(name, str) for name in value)
-    if key == "checks_values":
+    if key in ("checks_values", "drops_idle"):
         return isinstance(value, bool)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and (key == "least_fit" or isinstance(value, int))
+    return is_number and (key == "least_sure" or isinstance(value, int))

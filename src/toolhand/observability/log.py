@@ -335,18 +335,18 @@ def _circuit_changed(event: CircuitChanged, context: RunContext) -> None:
         )
 
 
-def _stepped(event: SteppedDown | SteppedUp, context: RunContext) -> None:
-    is_down = isinstance(event, SteppedDown)
-    level = logging.WARNING if is_down else logging.INFO
+def _stepped(event: SteppedDown | SteppedUp | AskedAgain, context: RunContext) -> None:
+    level = logging.WARNING if isinstance(event, SteppedDown) else logging.INFO
     if RUNS.isEnabledFor(level):
-        line = "stepped down to a looser protocol" if is_down else "trying the stricter protocol again"
-        fields = {"protocol": event.protocol, "next_protocol": event.next_protocol, "reason": event.reason}
-        _write(RUNS, level, line, context, **fields)
+        fields: dict[str, Any] = {name: getattr(event, name) for name in event.__slots__ if name != "usage"}
+        _write(RUNS, level, _STEPS[type(event)], context, **fields)
 
 
-def _asked_again(event: AskedAgain, context: RunContext) -> None:
-    if RUNS.isEnabledFor(logging.INFO):
-        _write(RUNS, logging.INFO, "asked again", context, reason=event.reason, odds=round(event.odds, 3))
+_STEPS: Final[Mapping[type, str]] = {
+    SteppedDown: "stepped down to a looser protocol",
+    SteppedUp: "trying the stricter protocol again",
+    AskedAgain: "asked again",
+}
 
 
 _LINES: Final[Mapping[type, Callable[[Any, RunContext], None]]] = {
@@ -373,6 +373,6 @@ _LINES: Final[Mapping[type, Callable[[Any, RunContext], None]]] = {
     CircuitChanged: _circuit_changed,
     SteppedDown: _stepped,
     SteppedUp: _stepped,
-    AskedAgain: _asked_again,
+    AskedAgain: _stepped,
 }
 """What a line says, by the kind of event; pieces of text as they stream in are left out."""

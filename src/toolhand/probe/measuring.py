@@ -10,33 +10,22 @@ from typing import Final
 from toolhand.asking import Asking
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ModelError, ModelFault
-from toolhand.core.events import TextDelta
-from toolhand.core.messages import (
-    Message,
-    ModelOutput,
-    ModelRequest,
-    Odds,
-    Sampling,
-    ToolCall,
-    ToolResult,
-    Value,
-    user,
-)
+from toolhand.core.events import AskedAgain, Event
+from toolhand.core.messages import Message, Sampling, ToolCall, ToolResult, Value, user
 from toolhand.core.tools import ToolChoice
 from toolhand.ladder import Ladder, Profile
 from toolhand.models import Model
 from toolhand.probe.scores import clearly_worse
 from toolhand.probe.suite import Task, suite
 from toolhand.probe.trial import Trial
-from toolhand.protocols.constrained import fit_of
 from toolhand.sessions.session import Session
 from toolhand.setup import Setup
 
 RUNGS: Final = ("native", "constrained", "json", "template", "react")
 """What is tried, in this order."""
 
-_ASKS_ODDS: Final = 1e-9
-"""A threshold that no call falls below: the odds are asked for, and nothing is done with them while measuring."""
+_DOUBTS_ALL: Final = 1e-9
+"""A threshold that no call falls below: doubts are looked into, and nothing follows from them while measuring."""
 
 
 class Probe:
@@ -130,10 +119,13 @@ class _Asker:
         self.task = task
         self.is_right = False
         self.trial = Trial(task=task, rung=rung, is_right=False)
-        ladder = Ladder(Profile(rungs=(rung,), least_fit=_ASKS_ODDS, checks_values=True, origin="the probe"))
-        self._model = _Noted(model)
+        ladder = Ladder(
+            Profile(
+                rungs=(rung,), least_sure=_DOUBTS_ALL, checks_values=True, drops_idle=True, origin="the probe"
+            )
+        )
         setup = Setup(
-            model=self._model,
+            model=model,
             tools=task.tools,
             protocol=ladder,
             instructions=None,
@@ -159,7 +151,8 @@ class _Asker:
         self._count(self.task.wrong(calls, self.task.calls_then), len(calls))
 
     async def _turn(self) -> Sequence[ToolCall]:
-        context = RunContext(language=self.task.language)
+        heard: list[Event] = []
+        context = RunContext(language=self.task.language, emit=heard.append)
         answer = await self._asking.ask(self._history, self.task.tools, ToolChoice(), context)
         self._history.append(answer.message)
         reply = answer.reply
@@ -170,7 +163,7 @@ class _Asker:
             usage=trial.usage + answer.usage,
             fixes=(*trial.fixes, *fixes),
             problems=(*trial.problems, *(str(problem.code) for problem in reply.problems)),
-            fit=trial.fit if trial.fit is not None else fit_of(self._model.odds),
+            sure=next((event.sure for event in heard if isinstance(event, AskedAgain)), trial.sure),
         )
         return reply.calls
 
@@ -178,23 +171,3 @@ class _Asker:
         self.trial = replace(
             self.trial, wrong_calls=self.trial.wrong_calls + wrong, calls=self.trial.calls + calls
         )
-
-
-class _Noted:
-    """A model of which the odds of its last output are kept."""
-
-    def __init__(self, model: Model) -> None:
-        self._model = model
-        self.name = model.name
-        self.odds: tuple[Odds, ...] = ()
-
-    async def complete(self, request: ModelRequest) -> ModelOutput:
-        output = await self._model.complete(request)
-        self.odds = output.odds
-        return output
-
-    def stream(self, request: ModelRequest) -> AsyncIterator[TextDelta | ModelOutput]:
-        return self._model.stream(request)
-
-    async def close(self) -> None:
-        await self._model.close()

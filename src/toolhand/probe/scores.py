@@ -35,7 +35,7 @@ class Score:
         tokens: of the median task.
         seconds: of the mean task.
         drift: liberties and problems by kind, with how often they came up.
-        least_fit: how sure the model had to be that a tool fits; 0 where it was not asked.
+        least_sure: how sure it had to be that a call is meant; 0 where nothing was doubted.
     """
 
     rung: str
@@ -47,7 +47,7 @@ class Score:
     tokens: int
     seconds: float
     drift: Mapping[str, int]
-    least_fit: float = 0.0
+    least_sure: float = 0.0
 
     @property
     def share(self) -> float:
@@ -91,28 +91,28 @@ def _score(rung: str, trials: Sequence[Trial]) -> Score:
         tokens=tokens[len(tokens) // 2],
         seconds=sum(trial.seconds for trial in trials) / len(trials),
         drift=dict(drift.most_common()),
-        least_fit=threshold,
+        least_sure=threshold,
     )
 
 
 def _is_held_back(trial: Trial, threshold: float) -> bool:
-    return trial.fit is not None and trial.fit < threshold and trial.calls > 0
+    return trial.sure is not None and trial.sure < threshold and trial.calls > 0
 
 
 def is_right_at(trial: Trial, threshold: float) -> bool:
-    """Whether a trial is right when calls that the model is less sure of than this become answers."""
+    """Whether a trial is right when calls that are less sure than this become answers."""
     return not trial.task.calls if _is_held_back(trial, threshold) else trial.is_right
 
 
 def best_threshold(trials: Sequence[Trial]) -> float:
-    """How sure a model must be that a tool fits, so that most trials are right; 0 where it does not tell.
+    """How sure it must be that a call is meant, so that most trials are right; 0 where it does not tell.
 
     Of several that are as good the middle of the widest gap between two measured values is taken, as the least chosen by chance.
     """
-    fits = sorted({trial.fit for trial in trials if trial.fit is not None and trial.calls})
-    if not fits:
+    sures = sorted({trial.sure for trial in trials if trial.sure is not None and trial.calls})
+    if not sures:
         return 0.0
-    edges = [0.0, *fits, 1.0]
+    edges = [0.0, *sures, 1.0]
     gaps = [(edges[at], edges[at + 1]) for at in range(len(edges) - 1)]
     right = [sum(is_right_at(trial, (low + high) / 2) for trial in trials) for low, high in gaps]
     best = max(right)
@@ -163,5 +163,5 @@ def recommended(found: Sequence[Score], *, remark: str = "") -> Profile:
     """
     best = found[0]
     rungs = [score.rung for score in found if score.called >= best.called * _WORTH_CLIMBING]
-    fit = next((score.least_fit for score in found if score.rung == "constrained"), 0.0)
-    return Profile(rungs=tuple(rungs), least_fit=fit, origin=remark)
+    fit = next((score.least_sure for score in found if score.rung == "constrained"), 0.0)
+    return Profile(rungs=tuple(rungs), least_sure=fit, origin=remark)

@@ -22,7 +22,7 @@ class Trial:
         seconds: how long it took.
         fixes: the kinds of liberties that were taken in reading.
         problems: the codes of what could not be read or bound.
-        fit: how sure the model was that a tool fits, where it told.
+        sure: how sure it was that its calls were meant, where that was doubtful; calls of other trials are not held back.
         failure: what the server said, where it refused.
     """
 
@@ -35,5 +35,5 @@ class Trial:
     seconds: float = 0.0
     fixes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
-    fit: float | None = None
+    sure: float | None = None
     failure: str = ""

@@ -37,27 +37,59 @@ class Reader(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """A reply with all that led to it.
+
+    Args:
+        messages: the neutral history that was rendered.
+        tools: what was shown.
+        request: what was asked.
+        output: what the model wrote.
+        reply: what was understood.
+    """
+
+    messages: Sequence[Message]
+    tools: ToolCollection
+    request: ModelRequest
+    output: ModelOutput
+    reply: Reply
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """How a doubt ended.
+
+    Args:
+        sure: how sure it is that the reply is meant, 0 to 1.
+        instead: what to ask, whose answer counts instead; None where the reply counts after all.
+    """
+
+    sure: float
+    instead: ModelRequest | None
+
+
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Why a reply does not count as it is, and what to ask instead, once.
+    """Why a reply may not count as it is, and how to find out.
 
     Args:
         reason: a word, as in `AskedAgain`.
-        odds: how sure the model was, 0 to 1.
-        request: what to ask now.
+        question: what to ask; its output is not shown.
+        settled: takes the output to the question and ends the doubt.
     """
 
     reason: str
-    odds: float
-    request: ModelRequest
+    question: ModelRequest
+    settled: Callable[[ModelOutput], Settled]
 
 
 @runtime_checkable
 class Doubting(Protocol):
-    """A protocol that may ask a second time in the same turn."""
+    """A protocol that may ask further in the same turn."""
 
-    def again(self, request: ModelRequest, output: ModelOutput, reply: Reply) -> Doubt | None:
-        """What to ask instead, where a reply is doubtful; None where it counts."""
+    def again(self, said: Said) -> Doubt | None:
+        """The doubt about a reply; None where it counts."""
         ...
 
 

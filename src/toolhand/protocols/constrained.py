@@ -10,13 +10,23 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
+from toolhand.arguments.grounds import Grounds, grounded_share
 from toolhand.arguments.settings import BindSettings
 from toolhand.core.language import Language
-from toolhand.core.messages import Message, ModelOutput, ModelRequest, Odds, Reply, ToolCall, ToolResult
+from toolhand.core.messages import Message, ModelOutput, ModelRequest, ToolCall, ToolResult
 from toolhand.core.tools import ToolChoice
-from toolhand.protocols import Doubt, Reader
+from toolhand.protocols import Doubt, Reader, Said, Settled
+from toolhand.protocols.doubts import (
+    ODDS,
+    PLAIN_FIT,
+    PLAIN_SHARE,
+    fit_of,
+    is_answering_results,
+    question,
+    sureness,
+    yes_of,
+)
 from toolhand.protocols.prompting import Writing, filled, framed_text, rendered, written_arguments
 from toolhand.protocols.reading.answers import AnswerReader
 from toolhand.protocols.reading.stream import TextReader
@@ -57,10 +67,6 @@ _CHOICE: Mapping[Language, Mapping[str, str]] = {
         "which": "，只能是：{names}",
     },
 }
-ODDS: Final = 20
-"""For how many of the likeliest tokens the odds are asked: the most that OpenAI's wire allows."""
-
-_EDGE: Final = ' \n\t"{:,'
 _FRAME = re.compile(r"<\s*/?\s*tool_result", re.IGNORECASE)
 
 
@@ -90,6 +96,8 @@ def _results(results: Sequence[ToolResult], language: Language) -> str:
 
 WRITING = Writing(rules=_rules, calls=_calls, answer=_answer, results=_results, choice=_CHOICE)
 
+_QUESTION = replace(WRITING, rules=lambda tools, _: question(tools))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constrained:
@@ -97,11 +105,11 @@ class Constrained:
 
     Args:
         name: its file's name.
-        least_fit: how sure the model must be that a tool fits, 0 to 1, for its calls to count. 0 asks for no odds.
+        least_sure: how sure it must be that a call is meant, 0 to 1, as `doubts.sureness` tells it. 0 doubts nothing.
     """
 
     name: str = "constrained"
-    least_fit: float = 0.0
+    least_sure: float = 0.0
 
     def render(
         self, messages: Sequence[Message], tools: ToolCollection, choice: ToolChoice, language: Language
@@ -109,43 +117,35 @@ class Constrained:
         """The whole history in text, and the schema of what may follow."""
         request = rendered(WRITING, messages, tools, choice, language)
         grammar = reply_schema(tools, choice)
-        odds = ODDS if self.least_fit and grammar is not None and "anyOf" in grammar else 0
+        odds = ODDS if self.least_sure and grammar is not None and "anyOf" in grammar else 0
         return replace(request, grammar=grammar, odds=odds)
 
     def reader(self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings) -> Reader:
         """Reads calls or the answer; the answer's text is shown while it is being written."""
         return AnswerReader(TextReader(tools, new_id, settings))
 
-    def again(self, request: ModelRequest, output: ModelOutput, reply: Reply) -> Doubt | None:
-        """Where it calls without being sure that a tool fits: the same request, with only an answer left to give.
+    def again(self, said: Said) -> Doubt | None:
+        """Where it calls without being sure that a tool fits: first a question of one word, then only an answer is left to give.
 
-        Nothing of such a reply has been shown, as calls are not. The server has read the prompt already.
+        Nothing of such a reply has been shown, as calls are not. The server has read most of both prompts already.
         """
-        if not request.odds or not (reply.calls or reply.broken):
+        if not said.request.odds or not said.reply.calls or is_answering_results(said.messages):
             return None
-        fit = fit_of(output.odds)
-        if fit is None or fit >= self.least_fit:
+        fit = fit_of(said.output.odds)
+        if fit is None:
             return None
-        return Doubt("fit", fit, replace(request, grammar=ANSWER_ONLY, odds=0))
+        share = grounded_share(said.reply.calls, Grounds(said.messages), said.tools)
+        if fit >= PLAIN_FIT and (share is None or share >= PLAIN_SHARE):
+            return None
 
+        def settled(output: ModelOutput) -> Settled:
+            sure = sureness(fit, yes_of(output.odds), share)
+            instead = replace(said.request, grammar=ANSWER_ONLY, odds=0)
+            return Settled(sure, None if sure >= self.least_sure else instead)
 
-def fit_of(odds: Sequence[Odds]) -> float | None:
-    """How sure a model was that a tool fits when it wrote its decision, 0 to 1; None where the server did not tell.
-
-    Args:
-        odds: of the reply's tokens. The words are weighed before the grammar, so what it could not write counts for nothing.
-    """
-    for place in odds:
-        written = place.text.strip(_EDGE)
-        if written and ("true".startswith(written) or "false".startswith(written)):
-            weights = {True: 0.0, False: 0.0}
-            for text, weight in place.likely.items():
-                word = text.strip(_EDGE)
-                for value, name in ((True, "true"), (False, "false")):
-                    weights[value] += weight if word and name.startswith(word) else 0.0
-            total = sum(weights.values())
-            return weights[True] / total if total else None
-    return None
+        asked = rendered(_QUESTION, said.messages, said.tools, ToolChoice(), said.request.language)
+        sampling = replace(said.request.sampling, max_tokens=1)
+        return Doubt("fit", replace(asked, sampling=sampling, odds=ODDS), settled)
 
 
 PROTOCOL = Constrained()

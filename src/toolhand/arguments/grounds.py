@@ -1,0 +1,126 @@
+"""What was said to a model, and how much of a call stands in it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, Final
+
+from toolhand.core.jsonable import result_text
+from toolhand.core.messages import Message, Note, Text, ToolCall
+from toolhand.tools.collection import ToolCollection
+
+HAN: Final = re.compile(r"[\u3400-\u9fff]")
+
+_NOT_WORD: Final = re.compile(r"[\W_]+")
+_TOKEN: Final = re.compile(r"[^\W_]+")
+_PIECE: Final = re.compile(r"[a-z]+|\d+|[\u3400-\u9fff]+|[^\W_]")
+_SHORT: Final = 4
+"""A value of fewer characters has to stand alone; a longer one may be a part of what was said."""
+
+_NUMBER_WORDS: Final = re.compile(
+    r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|half|quarter|hundred|thousand|million"
+    r"|first|second|third|once|twice|both|single|pair|couple|no|none|zero)\b|[零一二两三四五六七八九十百千万亿半]"
+)
+
+
+class Grounds:
+    """What was said to a model: by its user, its system message and its tools, but not by itself.
+
+    Args:
+        messages: what it was shown.
+    """
+
+    def __init__(self, messages: Iterable[Message]) -> None:
+        self._messages = messages
+
+    @cached_property
+    def said(self) -> str:
+        """All of it, folded: full width, case."""
+        return folded("\n".join(_texts(self._messages)))
+
+    @cached_property
+    def _joined(self) -> str:
+        return _NOT_WORD.sub("", self.said)
+
+    @cached_property
+    def _pieces(self) -> frozenset[str]:
+        return frozenset(_pieces_of(self.said))
+
+    def holds(self, value: object) -> bool:
+        """Whether a value was said, whatever its case, blanks and punctuation."""
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        pieces = _TOKEN.findall(folded(str(value)))
+        joined = "".join(pieces)
+        if len(joined) >= _SHORT or HAN.search(joined):
+            return joined in self._joined
+        alone = r"(?<![^\W_])" + r"[\W_]*".join(map(re.escape, pieces)) + r"(?![^\W_])"
+        return not pieces or re.search(alone, self.said) is not None
+
+    def share(self, value: object) -> float:
+        """How much of a value was said, 0 to 1: by words of Latin scripts, pairs of Chinese characters, and numbers.
+
+        A number that was not said counts half where some number was spelled out: it may be that one, or worked out from it.
+        """
+        if self.holds(value):
+            return 1.0
+        if isinstance(value, int | float):
+            if str(value) in self._pieces:
+                return 1.0
+            return 0.5 if _NUMBER_WORDS.search(self.said) else 0.0
+        pieces = list(_pieces_of(folded(str(value))))
+        return sum(piece in self._pieces for piece in pieces) / len(pieces) if pieces else 1.0
+
+
+def folded(text: str) -> str:
+    """A text with compatible characters made one (full width and the like), and without case."""
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def _pieces_of(text: str) -> Iterator[str]:
+    for piece in _PIECE.findall(text):
+        if HAN.match(piece):
+            yield from (piece[at : at + 2] for at in range(len(piece) - 1))
+            if len(piece) == 1:
+                yield piece
+        else:
+            yield piece.lstrip("0") or "0" if piece.isdigit() else piece
+
+
+def _texts(messages: Iterable[Message]) -> Iterator[str]:
+    for message in messages:
+        if message.role == "assistant":
+            continue
+        yield from (part.text for part in message.parts if isinstance(part, Text | Note))
+        yield from (result_text(result) for result in message.results if result.ok)
+
+
+def grounded_share(calls: Iterable[ToolCall], grounds: Grounds, tools: ToolCollection) -> float | None:
+    """How much of calls' required values was said, 0 to 1; None where there are none to judge by.
+
+    Args:
+        calls: the calls.
+        grounds: what was said.
+        tools: where their parameters are declared. Truth values are not judged: nobody says "true".
+    """
+    shares: list[float] = []
+    for call in calls:
+        tool = tools.get(call.name)
+        required = () if tool is None else tool.required
+        for name in required:
+            shares += [grounds.share(value) for value in _leaves(call.arguments.get(name))]
+    return sum(shares) / len(shares) if shares else None
+
+
+def _leaves(value: Any) -> Iterator[object]:
+    if isinstance(value, Mapping):
+        for item in value.values():
+            yield from _leaves(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _leaves(item)
+    elif value is not None and not isinstance(value, bool):
+        yield value
