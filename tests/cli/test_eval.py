@@ -14,6 +14,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_cli import toolhand
+from toolhand import Agent
+from toolhand.evals import read_suite
+from toolhand.execution.running import run_blocking
+from toolhand.load import load_tools
 
 SHOP = Path(__file__).parents[1] / "cases" / "evals" / "shop.yaml"
 
@@ -108,6 +112,24 @@ def test_a_failure_becomes_a_case(server, tmp_path):
     assert "unexpected call: get_price" in out.read_text("utf-8")
     done = toolhand("eval", str(out), "-m", model, "-p", "native", *store)
     assert "✗ chat" in done.stdout
+
+
+def test_a_session_becomes_a_case(server, tmp_path):
+    _, model = server
+    tools = ("--tools", str(SHOP.with_name("shop_tools.py")))
+    sessions = tmp_path / "sessions.db"
+    agent = Agent(model, load_tools(tools[1]), protocol="native", store=sessions)
+    agent.run_sync("What does tea cost?", session="s1")
+    run_blocking(agent.close())
+    out = tmp_path / "ours.yaml"
+    done = toolhand("eval", "add", "session", "s1", *tools, "--sessions", str(sessions), "--to", str(out))
+    assert done.returncode == 0, done.stderr
+    (case,) = read_suite(out).cases
+    assert case.questions[0].text == "What does tea cost?"
+    assert case.fixtures["get_price"][0].result["price"] == 3.5
+    missing = toolhand("eval", "add", "session", "s2", *tools, "--sessions", str(sessions))
+    assert missing.returncode == 1
+    assert "no session 's2'" in missing.stderr
 
 
 def test_a_starter_suite(tmp_path):

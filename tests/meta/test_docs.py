@@ -57,3 +57,10 @@ def test_the_gallery_is_up_to_date(language, name, monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))
     gallery = importlib.import_module("gallery")
     assert (ROOT / "docs" / "reference" / name).read_text(encoding="utf-8") == gallery.gallery(language)
+
+
+@pytest.mark.parametrize(("language", "name"), [("en", "cases.md"), ("zh", "cases.zh.md")])
+def test_the_reference_of_case_files_is_up_to_date(language, name, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    written = importlib.import_module("case_format")
+    assert (ROOT / "docs" / "reference" / name).read_text(encoding="utf-8") == written.page(language)

@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from toolhand.cli.eval_progress import ProgressShow
+from toolhand.cli.eval_sources import drift_record, named_evaluation, suite_of, tape_of
 from toolhand.cli.eval_verdict import BELOW_THRESHOLD, Thresholds, complaints
 from toolhand.cli.models import ensure_weights
 from toolhand.cli.run import announced_default
@@ -23,9 +24,7 @@ from toolhand.core.errors import SettingsError
 from toolhand.core.language import language_of, language_of_person
 from toolhand.core.messages import Sampling
 from toolhand.evals.attempt import Conditions
-from toolhand.evals.bfcl import read_bfcl
-from toolhand.evals.case import Suite
-from toolhand.evals.export import from_drift, from_evaluation
+from toolhand.evals.export import from_drift, from_evaluation, from_session
 from toolhand.evals.reading import read_suite, relative
 from toolhand.evals.report.html import page
 from toolhand.evals.report.junit import junit
@@ -35,11 +34,10 @@ from toolhand.evals.runner import run_stored, subjects_of
 from toolhand.evals.starter import effects, starter_suite
 from toolhand.evals.store import VARIABLE, Store
 from toolhand.evals.summary import Comparison, against, inside
-from toolhand.evals.tape import Tape
 from toolhand.evals.writing import append_cases
 from toolhand.execution.running import run_blocking
 from toolhand.load import load_tools
-from toolhand.observability.drift import DriftLog
+from toolhand.sessions.store import open_store
 
 HELP = say("Judge models and protocols on your own cases.", "用你自己的用例评测模型和协议。")
 
@@ -166,11 +164,11 @@ def run(
     thresholds = Thresholds(fail_under=fail_under, max_drop=max_drop, needs_proof=prove)
     thresholds.check(has_comparison=compare is not None)
     err = Console(stderr=True, soft_wrap=True)
-    suite = _suite(files, allow_writes=allow_writes).chosen(tuple(tags), tuple(ids), limit)
+    suite = suite_of(files, allow_writes=allow_writes).chosen(tuple(tags), tuple(ids), limit)
     if not suite.cases:
         raise SettingsError(say("no case is left to run", "没有可运行的用例"))
     keeper = Store(store)
-    old = _evaluation(keeper, compare) if compare is not None else None  # before anything costs time
+    old = named_evaluation(keeper, compare) if compare is not None else None  # before anything costs time
     plays_only = replay is not None and record is None
     chosen = models or [announced_default(err)]
     subjects = subjects_of(chosen, protocols)
@@ -181,7 +179,7 @@ def run(
         sampling=Sampling(temperature=temperature),
         seconds=seconds,
         runs_writing_tools=allow_writes,
-        tape=_tape(record, replay),
+        tape=tape_of(record, replay),
         plays_only=plays_only,
     )
     evaluation = keeper.begin(suite, subjects, repeat=repeat, note=_note(repeat, temperature, replay))
@@ -213,47 +211,12 @@ def _is_stopped(work: Coroutine[Any, Any, Evaluation]) -> bool:
     return False
 
 
-def _tape(record: Path | None, replay: Path | None) -> Tape | None:
-    if record is None and replay is None:
-        return None
-    if record is not None and replay is not None and record.resolve() != replay.resolve():
-        raise SettingsError(
-            say(
-                "--record and --replay together take one file: what is missing in it is recorded",
-                "--record 与 --replay 同时使用时必须是同一文件：缺少的部分会被录制",
-            )
-        )
-    path = record if record is not None else replay
-    return None if path is None else Tape(path, plays=replay is not None, records=record is not None)
-
-
 def _note(repeat: int, temperature: float | None, replay: Path | None) -> str:
     parts = [
         f"repeat {repeat}" if repeat > 1 else "",
         "" if temperature is None else f"temperature {temperature:g}",
     ]
     return ", ".join(filter(None, [*parts, f"replay of {replay.name}" if replay is not None else ""]))
-
-
-def _suite(files: list[str], *, allow_writes: bool) -> Suite:
-    found: Suite | None = None
-    for name in files:
-        if name == "bfcl" or name.startswith("bfcl:"):
-            suite = read_bfcl(tuple(filter(None, name.partition(":")[2].split(","))))
-        else:
-            suite = read_suite(name, runs_writing_tools=allow_writes)
-        found = suite if found is None else found.joined(suite)
-    if found is None:
-        raise SettingsError(say("name a case file", "请给出用例文件"))
-    return found
-
-
-def _evaluation(store: Store, name: str) -> Evaluation:
-    """An evaluation by id, or the last one of another store's file, or `file#id`."""
-    path, _, inner = name.partition("#")
-    if Path(path).is_file():
-        return Store(path).load(inner or "last")
-    return store.load(name)
 
 
 def _report(
@@ -300,8 +263,8 @@ def report(
     thresholds = Thresholds(fail_under=fail_under, max_drop=max_drop, needs_proof=prove)
     thresholds.check(has_comparison=compare is not None)
     keeper = Store(store)
-    evaluation = _evaluation(keeper, name)
-    old = _evaluation(keeper, compare) if compare is not None else None
+    evaluation = named_evaluation(keeper, name)
+    old = named_evaluation(keeper, compare) if compare is not None else None
     comparisons = inside(evaluation) if old is None else against(evaluation, old)
     _report(evaluation, comparisons, html, junit_file)
     return _judged(evaluation, comparisons if old else [], thresholds, Console(stderr=True, soft_wrap=True))
@@ -369,30 +332,31 @@ def init(
 @app.command("add", help=say("Add a found failure to a case file.", "把发现的失败加入用例文件。"))
 def add(
     source: str = typer.Argument(
-        help=say("an evaluation's id, `last`, or a drift log's file", "评测编号、last，或漂移日志文件")
+        help=say(
+            "an evaluation's id, `last`, a drift log's file, or `session`",
+            "评测编号、last、漂移日志文件，或 session",
+        )
     ),
-    case: str = typer.Argument(help=say("the case's id, or the record's number", "用例 id，或记录的序号")),
+    case: str = typer.Argument(
+        help=say("the case's id, the record's number, or the session's id", "用例 id、记录序号，或会话 id")
+    ),
     to: Path = typer.Option(
         Path("cases.yaml"), "--to", help=say("the case file that it goes to", "要加入的用例文件")
     ),
+    tools: str = typer.Option(
+        "builtin", "--tools", "-t", help=say("of a session: its tools", "会话所用的工具")
+    ),
+    sessions: str | None = typer.Option(
+        None, "--sessions", help=say("where sessions are kept", "会话保存位置")
+    ),
     store: Path | None = STORE,
 ) -> None:
-    path = Path(source)
-    if path.is_file() and path.suffix in (".jsonl", ".log"):
-        written = _from_drift_log(path, case)
+    if source == "session":
+        work = from_session(f"session-{case}", open_store(sessions), case, list(load_tools(tools)))
+        written = run_blocking(work)
+    elif Path(source).is_file() and Path(source).suffix in (".jsonl", ".log"):
+        written = from_drift(drift_record(Path(source), case))
     else:
-        written = from_evaluation(_evaluation(Store(store), source), case)
+        written = from_evaluation(named_evaluation(Store(store), source), case)
     (name,) = append_cases(to, [written])
     typer.echo(say(f"{to}: added '{name}'", f"{to}：已加入“{name}”"))
-
-
-def _from_drift_log(path: Path, number: str) -> dict[str, Any]:
-    records = list(DriftLog(path, keep_days=None).records())
-    if not number.isdigit() or not 1 <= int(number) <= len(records):
-        raise SettingsError(
-            say(
-                f"there is no record {number}: the log holds {len(records)}",
-                f"没有第 {number} 条记录：日志共有 {len(records)} 条",
-            )
-        )
-    return from_drift(records[int(number) - 1])

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from toolhand.core.errors import SettingsError
-from toolhand.core.jsonable import jsonable
 from toolhand.core.language import say
-from toolhand.core.messages import Message
+from toolhand.core.messages import Message, ToolCall, ToolResult
 from toolhand.core.tools import Tool
 from toolhand.evals.results import Evaluation
 from toolhand.observability.drift import DriftRecord
+from toolhand.observability.excerpts import Excerpts
+from toolhand.sessions.store import SessionStore
+from toolhand.sessions.stored import StoredSession
 from toolhand.tools.export import visible_parameters
+
+_MOST: Final = 20_000
+"""How many characters of a text or a result a case keeps."""
 
 
 def from_evaluation(evaluation: Evaluation, case: str) -> dict[str, Any]:
@@ -62,7 +67,7 @@ def from_messages(name: str, messages: Sequence[Message], tools: Sequence[Tool])
     Args:
         name: the case's id.
         messages: the session's messages, its last question and all that came of it at the end.
-        tools: the tools that were offered; their results in the session become fixtures.
+        tools: the tools that were offered; their results in the session become fixtures. All is masked as a log is.
 
     Raises:
         SettingsError: when there is no question in it.
@@ -72,36 +77,83 @@ def from_messages(name: str, messages: Sequence[Message], tools: Sequence[Tool])
     )
     if start is None:
         raise SettingsError(say("the session holds no question", "会话中没有问题"))
+    masked = Excerpts.of_all(tools)
     results = {result.call_id: result for message in messages for result in message.results}
-    history: list[dict[str, Any]] = []
-    for message in messages[:start]:
-        if message.text and message.role in ("user", "assistant", "system"):
-            history.append({message.role: message.text})
-        history += [
-            {"call": {call.name: jsonable(call.arguments)}, "result": jsonable(results[call.id].data)}
-            for call in message.calls
-            if call.id in results and results[call.id].ok
-        ]
-    calls: list[dict[str, Any]] = []
-    fixtures: dict[str, list[dict[str, Any]]] = {}
-    for message in messages[start:]:
-        for call in message.calls:
-            result = results.get(call.id)
-            if result is not None and result.ok:
-                arguments = jsonable(call.arguments)
-                calls.append({call.name: arguments})
-                literal = {key: {"equal": value} for key, value in arguments.items()}
-                fixtures.setdefault(call.name, []).append({"when": literal, "result": jsonable(result.data)})
     case: dict[str, Any] = {
         "id": name,
-        "question": messages[start].text,
+        "question": masked.text(messages[start].text, _MOST),
         "tools": [inline(tool) for tool in tools],
     }
-    if history:
+    if history := _history(messages[:start], results, masked):
         case["history"] = history
+    calls: list[dict[str, Any]] = []
+    fixtures: dict[str, list[dict[str, Any]]] = {}
+    for call, result in _answered(messages[start:], results):
+        arguments = masked.value(dict(call.arguments), _MOST)
+        calls.append({call.name: arguments})
+        literal = {key: {"equal": value} for key, value in arguments.items()}
+        fixture = {"when": literal, "result": masked.value(result.data, _MOST)}
+        fixtures.setdefault(call.name, []).append(fixture)
     if fixtures:
         case["fixtures"] = fixtures
     return {**case, "calls": calls or "none"}
+
+
+def _history(
+    messages: Sequence[Message], results: Mapping[str, ToolResult], masked: Excerpts
+) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for message in messages:
+        if message.text and message.role in ("user", "assistant", "system"):
+            found.append({message.role: masked.text(message.text, _MOST)})
+        found += [
+            {
+                "call": {call.name: masked.value(dict(call.arguments), _MOST)},
+                "result": masked.value(result.data, _MOST),
+            }
+            for call, result in _answered([message], results)
+        ]
+    return found
+
+
+def _answered(
+    messages: Sequence[Message], results: Mapping[str, ToolResult]
+) -> Iterator[tuple[ToolCall, ToolResult]]:
+    """The calls that ended well, with their results."""
+    for message in messages:
+        for call in message.calls:
+            result = results.get(call.id)
+            if result is not None and result.ok:
+                yield call, result
+
+
+async def from_session(
+    name: str, store: SessionStore, session_id: str, tools: Sequence[Tool]
+) -> dict[str, Any]:
+    """The last question of a stored session as a case; see `from_messages`.
+
+    Args:
+        name: the case's id.
+        store: where the session is kept.
+        session_id: which one.
+        tools: the tools that were offered.
+
+    Raises:
+        SettingsError: when there is no such session, or no question in it.
+    """
+    summary = await store.find(session_id)
+    if summary is None:
+        raise SettingsError(
+            say(
+                f"there is no session '{session_id}' in {store.name}",
+                f"{store.name} 中没有会话“{session_id}”",
+            )
+        )
+    session = StoredSession(session_id, store, user=summary.owner)
+    await session.load()
+    while await session.load_older():
+        pass
+    return from_messages(name, tuple(session.messages), tools)
 
 
 def inline(tool: Tool) -> Mapping[str, Any]:

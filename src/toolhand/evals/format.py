@@ -52,7 +52,7 @@ SUITE: Final[Keys] = {
         "zh": "报告中显示的名称，默认为文件名",
     },
     "cases": {"en": "the list of cases", "zh": "用例列表"},
-    **_SHARED,
+    **{key: words for key, words in _SHARED.items() if key not in ("only", "without")},
 }
 """The keys of a case file. Those that a case may have too are the defaults of all its cases."""
 

@@ -18,7 +18,7 @@ from toolhand.load import load_tools
 from toolhand.tools.openai import from_openai
 from toolhand.toolset import Toolset
 
-_INHERITED: Final = tuple(key for key in SUITE if key in CASE and key not in ("only", "without"))
+_INHERITED: Final = tuple(key for key in SUITE if key in CASE)
 
 
 def read_suite(path: str | Path, *, runs_writing_tools: bool = False) -> Suite:
