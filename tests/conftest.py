@@ -6,11 +6,13 @@ import itertools
 import os
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # The same examples in every run, so that a change is judged by what it changed; TOOLHAND_FUZZ=1 looks for new ones.
-settings.register_profile("same", derandomize=True)
-settings.register_profile("new", derandomize=False)
+# How long an example takes says something about the machine and its other users, and nothing about the code: not judged.
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("same", PATIENT, derandomize=True)
+settings.register_profile("new", PATIENT, derandomize=False)
 settings.load_profile("new" if os.environ.get("TOOLHAND_FUZZ") else "same")
 
 
