@@ -12,6 +12,7 @@ from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, FatalError, ToolError, ToolFailure
 from toolhand.core.events import CallFailed
 from toolhand.core.jsonable import MAX_ITERATED, jsonable
+from toolhand.core.largeness import is_large
 from toolhand.core.messages import BoundCall, ToolResult, Value
 from toolhand.core.tools import Tool
 from toolhand.execution.faults import fault
@@ -138,7 +139,7 @@ async def _run(call: BoundCall, arguments: dict[str, Any], context: RunContext) 
         value = await stoppable(function(**arguments))  # type: ignore[misc]
     if inspect.isasyncgen(value):
         value = await in_own_context(_items(value))
-    return jsonable(value)
+    return await asyncio.to_thread(jsonable, value) if is_large(value) else jsonable(value)
 
 
 async def _awaited(value: Awaitable[Any]) -> Any:

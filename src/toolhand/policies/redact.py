@@ -6,13 +6,16 @@ What is masked and how: `toolhand.policies.redaction`. A tool whose purpose is t
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from toolhand.core.approvals import PENDING
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ToolError
+from toolhand.core.largeness import is_large
 from toolhand.core.messages import BoundCall, ToolResult, Value
 from toolhand.core.tools import Rules, Tool
 from toolhand.policies import Proceed
@@ -49,7 +52,10 @@ class Redact:
             keeps = PENDING in result.notes
             seen: Value | ToolError = _error(outcome, rules.sensitive, patterns, echoes, keeps_details=keeps)
         else:
-            data = redacted(outcome.data, sensitive=rules.sensitive, patterns=patterns, echoes=echoes)
+            mask = partial(
+                redacted, outcome.data, sensitive=rules.sensitive, patterns=patterns, echoes=echoes
+            )
+            data = await asyncio.to_thread(mask) if is_large(outcome.data) else mask()
             seen = outcome if data is outcome.data else Value(data)
         remark = result.remark and redacted(result.remark, patterns=patterns, echoes=echoes)
         if seen is outcome and remark == result.remark:

@@ -6,13 +6,17 @@ What is kept and left out: `toolhand.policies.shrinking`. The history holds the 
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from toolhand.core.approvals import PENDING
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ToolError
 from toolhand.core.language import Language
+from toolhand.core.largeness import is_large
 from toolhand.core.messages import BoundCall, ToolResult, Value
 from toolhand.core.tools import Tool
 from toolhand.policies import Proceed
@@ -54,14 +58,25 @@ class Shrink:
         if isinstance(outcome, ToolError):
             small = _small_error(outcome, most, context.language, is_pending=PENDING in result.notes)
             return result if small is outcome else replace(result, outcome=small)
+        if is_large(outcome.data):
+            return await self._shrunk(result, outcome.data, most, context, asyncio.to_thread)
         if size_alone(outcome.data) <= most:
             return result
-        return self._shrunk(result, outcome.data, most, context)
+        return await self._shrunk(result, outcome.data, most, context, _here)
 
-    def _shrunk(self, result: ToolResult, data: Any, most: int, context: RunContext) -> ToolResult:
+    async def _shrunk(
+        self,
+        result: ToolResult,
+        data: Any,
+        most: int,
+        context: RunContext,
+        where: Callable[..., Awaitable[Any]],
+    ) -> ToolResult:
         store = self.store if self.store is not None else results_of(context)
-        handle = store.new_handle(context.trace_id[:4]) if store.takes(size_alone(data)) else ""
-        small = shrunk(data, most_characters=most, handle=handle, language=context.language)
+        handle = store.new_handle(context.trace_id[:4]) if store.takes(await where(size_alone, data)) else ""
+        small = await where(
+            partial(shrunk, data, most_characters=most, handle=handle, language=context.language)
+        )
         if not small.is_shrunk:
             return replace(result, outcome=Value(small.value))
         notes = {**result.notes, "shrunk": True, "characters": small.characters}
@@ -80,6 +95,10 @@ class Shrink:
 
 
 shrink = Shrink()
+
+
+async def _here(function: Callable[..., Any], *values: Any) -> Any:
+    return function(*values)
 
 
 def _small_error(error: ToolError, most: int, language: Language, *, is_pending: bool) -> ToolError:

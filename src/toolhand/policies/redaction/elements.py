@@ -39,7 +39,12 @@ def _masked(text: str, mask_of: Callable[[str, str], str], *, is_whole: bool) ->
     pieces: list[str] = []
     unclosed: set[str] = set()
     kept = 0
-    for opening in _OPENING.finditer(text):
+    at = text.find("<")
+    while at >= 0:  # not one search through all of a huge text, which would hold everything up
+        opening = _OPENING.match(text, at)
+        at = text.find("<", at + 1)
+        if opening is None:
+            continue
         begin = opening.end()
         end = text.find("<", begin)
         if begin < kept or end < 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from toolhand.core.jsonable import jsonable
@@ -18,7 +18,8 @@ from toolhand.policies.redaction.masks import DECLARED, MASKED, SECRET
 from toolhand.policies.redaction.names import folded, holds_secret, promises_secret
 from toolhand.policies.redaction.notable import is_notable
 from toolhand.policies.redaction.patterns import DEFAULT, Pattern, always_tried, but, kinds
-from toolhand.policies.redaction.written_tables import without_declared_columns
+from toolhand.policies.redaction.pieces import MOST_AT_ONCE, in_pieces
+from toolhand.policies.redaction.written_tables import without_declared_columns, without_secret_columns
 
 _MOST_DEPTH: Final = 100
 _MOST_PASSES: Final = 4
@@ -46,6 +47,13 @@ def redacted_text(
         patterns: what is looked for.
         label: the name of the field that holds the text; it can say what a number is.
     """
+    if len(text) > 2 * MOST_AT_ONCE:
+        text = _without_named_parts(text, sensitive)
+        if patterns is DEFAULT or "secret" in kinds(patterns):
+            text = without_secret_columns(text)  # of a long table only the first piece has the names
+        return in_pieces(
+            text, lambda part: redacted_text(part, sensitive=sensitive, patterns=patterns, label=label)
+        )
     if not sensitive and (len(text) < _SHORTEST or not is_notable(text)):
         patterns = () if patterns is DEFAULT else always_tried(patterns)
         if not patterns:
@@ -53,13 +61,19 @@ def redacted_text(
     for _ in range(_MOST_PASSES):
         before = text
         if sensitive:
-            text = without_declared_elements(without_declared_columns(text, sensitive), sensitive)
-            text = without_declared(text, sensitive)
+            text = without_declared(_without_named_parts(text, sensitive), sensitive)
         for pattern in patterns:
             text = pattern.without(text, label)
         if text == before:
             break
     return text
+
+
+def _without_named_parts(text: str, sensitive: frozenset[str]) -> str:
+    """What stands in tables and elements of declared names, which may be long, masked."""
+    if not sensitive:
+        return text
+    return without_declared_elements(without_declared_columns(text, sensitive), sensitive)
 
 
 def redacted(
@@ -150,7 +164,10 @@ class _Walk:
 
     def _text(self, text: str, label: str) -> str:
         if self.echoes is not None:
-            text = self.echoes.sub(_echo_masked, text)
+            if len(text) > 2 * MOST_AT_ONCE:
+                text = in_pieces(text, partial(self.echoes.sub, _echo_masked))
+            else:
+                text = self.echoes.sub(_echo_masked, text)
         elif len(text) < _SHORTEST and self.patterns is DEFAULT and not self.names:
             return text
         return redacted_text(text, sensitive=self.names, patterns=self.patterns, label=label)

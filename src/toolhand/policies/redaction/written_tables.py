@@ -22,6 +22,9 @@ SECRET_COLUMN: Final = lazy_pattern(
 )
 """What the name of a column of secrets has in it."""
 
+_STEP: Final = 1 << 16
+_LONGEST_NAME: Final = 200
+
 Span: TypeAlias = tuple[int, int]
 Mask: TypeAlias = Callable[[str], str]
 """A cell's text as it may be seen."""
@@ -71,7 +74,7 @@ def _secret(name: str) -> Mask | None:
 def _masked(text: str, column: re.Pattern[str], mask_of: Callable[[str], Mask | None]) -> str:
     pieces: list[str] = []
     kept = at = 0
-    while (hit := column.search(text, at)) is not None:
+    while (hit := _next(column, text, at)) is not None:
         start = text.rfind("\n", 0, hit.start()) + 1
         start = max(start, at)  # not a line that was looked at
         at = _line_end(text, hit.end())
@@ -88,6 +91,16 @@ def _masked(text: str, column: re.Pattern[str], mask_of: Callable[[str], Mask | 
                 break
         at += 1
     return "".join((*pieces, text[kept:])) if pieces else text
+
+
+def _next(column: re.Pattern[str], text: str, at: int) -> re.Match[str] | None:
+    """The next place with a name, looked for in steps: one search through all of a huge text would hold everything up."""
+    while at < len(text):
+        hit = column.search(text, at, at + _STEP + _LONGEST_NAME)
+        if hit is not None:
+            return hit
+        at += _STEP
+    return None
 
 
 def _cells_below(

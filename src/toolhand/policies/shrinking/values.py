@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from toolhand.core.language import Language
+from toolhand.policies.shrinking.jsontext import loads_in_steps
 from toolhand.policies.shrinking.paths import Path, written
 from toolhand.policies.shrinking.sizes import size, size_alone
 from toolhand.policies.shrinking.tables import Table, table_of, trimmed
@@ -91,7 +92,7 @@ def _json_inside(text: str) -> Any:
     if text.lstrip()[:1] not in ("{", "["):
         return text
     try:
-        found = json.loads(text)
+        found = loads_in_steps(text)
     except (ValueError, RecursionError):
         return text
     return found if isinstance(found, dict | list) else text
