@@ -10,6 +10,7 @@ from toolhand.core.errors import ModelError, ModelFault
 from toolhand.core.events import HistoryTrimmed
 from toolhand.core.messages import Message, Usage, system
 from toolhand.core.tokens import estimate_tokens
+from toolhand.ladder import instructs, way_of
 from toolhand.models.facts import facts
 from toolhand.run import WORDS
 from toolhand.sessions.session import Session
@@ -99,6 +100,8 @@ class Showing:
     def _instructions(self, tools: Toolset, context: RunContext) -> str:
         instructions = self.setup.instructions
         if instructions is None and len(tools):
+            if instructs(way_of(self.setup.protocol, self.session.id).protocol):
+                return ""
             return WORDS[context.language]["instructions"]
         return instructions or ""
 

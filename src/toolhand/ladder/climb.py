@@ -209,6 +209,11 @@ def way_of(protocol: ModelProtocol, session_id: str) -> Way:
     return protocol.climb(session_id) if isinstance(protocol, Ladder) else Steady(protocol)
 
 
+def instructs(protocol: ModelProtocol) -> bool:
+    """Whether a protocol's own rules say all that a model has to know, so that no default instructions go before them."""
+    return isinstance(protocol, Constrained)
+
+
 def is_usable(reply: Reply) -> bool:
     """Whether a reply says something that can be used: a call that can run, or an answer, and nothing that could not be read."""
     return bool(reply.calls) or (not reply.problems and bool((reply.text or "").strip()))

@@ -53,6 +53,11 @@ Leave out optional ones (with ?) that are not mentioned.""",
 没有这样的工具，或者只是相关，或者结果中已有答案时：{"fits": false, "answer": "你的回答"}
 参数的值取自对话，按注释要求的格式书写，不要编造。没有提到的可选参数（带 ?）不要写。""",
 }
+_GO_ON: Mapping[Language, str] = {
+    "en": "Now call what is still needed, or answer in one short sentence with the values found.",
+    "zh": "现在调用还需要的工具，或者用一句话回答，并写出查到的数值。",
+}
+"""What follows results: said here and not in the rules, where it would draw a model to tools that do not fit."""
 _CHOICE: Mapping[Language, Mapping[str, str]] = {
     "en": {
         "required": "Call a tool now{which}.",
@@ -88,10 +93,11 @@ def _answer(text: str) -> str:
 
 
 def _results(results: Sequence[ToolResult], language: Language) -> str:
-    return "\n".join(
+    framed = [
         f'<tool_result name="{result.name}">\n{framed_text(result, language, _FRAME)}\n</tool_result>'
         for result in results
-    )
+    ]
+    return "\n".join([*framed, _GO_ON[language]])
 
 
 WRITING = Writing(rules=_rules, calls=_calls, answer=_answer, results=_results, choice=_CHOICE)
