@@ -1,0 +1,72 @@
+"""Anthropic's models, and servers that speak its Messages API: "anthropic:<model>"."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+from toolhand.core.errors import SettingsError
+from toolhand.models.facts import facts
+from toolhand.models.remote import RemoteModel
+from toolhand.models.wires.anthropic import AnthropicWire
+
+DEFAULT_BASE_URL: Final = "https://api.anthropic.com"
+KEY_VARIABLE: Final = "ANTHROPIC_API_KEY"
+
+DEFAULT_MAX_TOKENS: Final = 8192
+MOST_DEFAULT_TOKENS: Final = 16_384
+"""A bound on a reply's length that nobody chose is not made longer than this, whatever the model can."""
+
+
+def connect(
+    rest: str,
+    *,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    max_tokens: int | None = None,
+    thinking: int | Mapping[str, Any] | None = None,
+    cache: bool | None = None,
+    **options: Any,
+) -> RemoteModel:
+    """The model "anthropic:<rest>".
+
+    Args:
+        rest: the model's name.
+        base_url: instead of `ANTHROPIC_BASE_URL` or Anthropic's own address.
+        api_key: instead of `ANTHROPIC_API_KEY`.
+        max_tokens: the bound on a reply's length where a request sets none.
+        thinking: tokens that the model may think for, or the API's own object, such as `{"type": "adaptive"}`.
+        cache: whether the provider caches what a conversation begins with; by default at Anthropic's own address.
+        options: as for `RemoteModel`.
+
+    Raises:
+        SettingsError: when there is no model name, or no key where one is needed.
+    """
+    if not rest:
+        raise SettingsError(
+            "'anthropic:' needs a model's name behind it, such as anthropic:claude-sonnet-4-5"
+        )
+    base_url = base_url or os.environ.get("ANTHROPIC_BASE_URL") or DEFAULT_BASE_URL
+    api_key = os.environ.get(KEY_VARIABLE, "") if api_key is None else api_key
+    is_own = "anthropic.com" in base_url
+    if is_own and not api_key:
+        raise SettingsError(f"anthropic:{rest} needs an API key: set {KEY_VARIABLE} or give api_key=…")
+    name = options.setdefault("name", f"anthropic:{rest}")
+    most = facts(name).max_output or DEFAULT_MAX_TOKENS
+    extra: dict[str, Any] = {}
+    if thinking is not None:
+        extra["thinking"] = (
+            {"type": "enabled", "budget_tokens": thinking} if isinstance(thinking, int) else dict(thinking)
+        )
+    if isinstance(thinking, int):
+        most = min(most, MOST_DEFAULT_TOKENS + thinking)
+    wire = AnthropicWire(
+        rest,
+        source=name,
+        max_tokens=max_tokens or (most if isinstance(thinking, int) else min(most, MOST_DEFAULT_TOKENS)),
+        caches=is_own if cache is None else cache,
+        extra=extra,
+    )
+    options.setdefault("key_variable", KEY_VARIABLE)
+    return RemoteModel(wire, base_url=base_url, api_key=api_key, **options)
