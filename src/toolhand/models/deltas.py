@@ -16,6 +16,7 @@ from typing import Any, Final
 from toolhand.core.errors import ModelError, ModelFault
 from toolhand.core.messages import ModelOutput, Odds, RawCall, Usage
 from toolhand.core.tools import Tool
+from toolhand.models.faults import quoted, refuse_error
 from toolhand.models.wire import (
     Dialect,
     entries_of,
@@ -23,8 +24,6 @@ from toolhand.models.wire import (
     function_of,
     kept,
     odds_of,
-    quoted,
-    refuse_error,
     renamed,
     text_of,
     usage_of,

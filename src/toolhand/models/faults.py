@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from toolhand.core.errors import ModelFault
+from toolhand.core.errors import ModelError, ModelFault
 from toolhand.core.retry_after import seconds_of
 
 PASSING: Final = frozenset({
@@ -17,6 +18,9 @@ PASSING: Final = frozenset({
     ModelFault.OVERLOADED, ModelFault.FAILED,
 })  # fmt: skip
 """After these the same request may succeed."""
+
+LONGEST_QUOTE: Final = 400
+"""How many characters of a server's own words are repeated in an error."""
 
 MOST_READ: Final = 8_000
 """How many characters of an answer are searched for words."""
@@ -74,3 +78,41 @@ def wait_in(body: Any) -> float | None:
         return None
     seconds = seconds_of(found[1])
     return seconds / 1000 if seconds is not None and found[2].lower() == "ms" else seconds
+
+
+def refuse_error(body: Mapping[str, Any], *, status: int | None = None) -> None:
+    """Raises if a body holds an error, which some servers send with status 200 or in the middle of a stream.
+
+    Raises:
+        ModelError: with the server's own words, shortened.
+    """
+    error = body.get("error")
+    if not error:
+        return
+    code = error.get("code") if isinstance(error, Mapping) else None
+    status = status if status is not None else code if isinstance(code, int) and 400 <= code < 600 else None
+    wait = wait_in(body)
+    fault = fault_of(status, json.dumps(body, ensure_ascii=False, default=str), says_when=wait is not None)
+    raise ModelError(
+        f"the model's server reported an error: {quoted(error_text(body))}",
+        fault=fault,
+        status=status,
+        retryable=fault in PASSING,
+        retry_after=wait,
+    )
+
+
+def error_text(body: Any) -> str:
+    """The server's own words in an error body, whatever its form."""
+    if isinstance(body, Mapping):
+        for key in ("error", "message", "detail", "msg"):
+            if body.get(key):
+                return error_text(body[key])
+        return json.dumps(body, ensure_ascii=False)
+    return body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
+
+
+def quoted(text: str) -> str:
+    """A server's words in one line, shortened."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST_QUOTE else line[:LONGEST_QUOTE] + "…"

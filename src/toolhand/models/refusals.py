@@ -14,8 +14,7 @@ from yarl import URL
 from toolhand.core.errors import ModelError, ModelFault
 from toolhand.core.retry_after import retry_after
 from toolhand.models.connections import Timeouts
-from toolhand.models.faults import PASSING, fault_of, wait_in
-from toolhand.models.wire import error_text, quoted
+from toolhand.models.faults import PASSING, error_text, fault_of, quoted, wait_in
 
 _KEY: Final = re.compile(r"\b(?:sk|pk|rk|gsk|xai|AIza)[-_A-Za-z0-9*.]{8,}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -15,9 +15,11 @@ from toolhand.core import plugins
 from toolhand.core.errors import SettingsError
 from toolhand.core.language import Language, language_of_person
 from toolhand.models import Model
+from toolhand.models.fallbacks import FallbackModel
+from toolhand.models.wire import Dialect
 
-Provider = Mapping[str, str]
-"""A row of `providers.toml`: base_url, key_variable, and default_model where one is known."""
+Provider = Mapping[str, Any]
+"""A row of `providers.toml`, which explains its words."""
 
 _SCHEMES: Final = ("http://", "https://")
 
@@ -26,17 +28,27 @@ _CONNECT: Final = "connect"
 _UNEXPECTED: Final = re.compile(r"unexpected keyword argument '(\w+)'")
 
 
-def resolve(spec: str | Model, **options: Any) -> Model:
+def resolve(
+    spec: str | Model | Sequence[str | Model], fallbacks: Sequence[str | Model] = (), **options: Any
+) -> Model:
     """The model that a name means. Nothing is connected to or loaded before the first request.
 
     Args:
         spec: a `Model`, or "local", "local:<entry>", "openai:<model>", "ollama:<model>", "http://host/v1#<model>", the name
-            of a provider in `providers.toml` with a model behind it, or that of another package's adapter.
-        options: for the adapter, such as base_url, api_key, threads.
+            of a provider in `providers.toml` with a model behind it, or that of another package's adapter. Of several, each is
+            asked when those before it failed.
+        fallbacks: the models that are asked when the first one failed.
+        options: for the first model's adapter, such as base_url, api_key, threads.
 
     Raises:
         SettingsError: when nothing has that name, or the adapter has no such option.
     """
+    first, *others = [spec] if isinstance(spec, str) or not isinstance(spec, Sequence) else [*spec] or [""]
+    models = [_resolved(first, options), *(_resolved(other, {}) for other in (*others, *fallbacks))]
+    return models[0] if len(models) == 1 else FallbackModel(models)
+
+
+def _resolved(spec: str | Model, options: Mapping[str, Any]) -> Model:
     if not isinstance(spec, str):
         if options:
             raise SettingsError(
@@ -52,8 +64,9 @@ def resolve(spec: str | Model, **options: Any) -> Model:
     if adapter in providers():
         provider = providers()[adapter]
         options = {"name": spec, "key_variable": provider["key_variable"], **options}
-        options.setdefault("base_url", provider["base_url"])
+        options.setdefault("base_url", _base_url(spec, provider, options))
         options.setdefault("api_key", _key(spec, provider))
+        options.setdefault("dialect", _dialect(provider))
         return _made(spec, "openai", rest or provider.get("default_model", ""), options)
     if not callable(plugins.found("models", adapter, _CONNECT)):
         raise SettingsError(
@@ -109,9 +122,27 @@ def providers() -> Mapping[str, Provider]:
     return tomllib.loads(text)
 
 
+def _base_url(spec: str, provider: Provider, options: Mapping[str, Any]) -> str:
+    variable = provider.get("base_variable", "")
+    chosen = os.environ.get(variable, "").rstrip("/")
+    suffix = provider.get("base_suffix", "")
+    if chosen:
+        return chosen if not suffix or chosen.endswith(suffix) else f"{chosen}/{suffix}"
+    if "base_url" not in provider and "base_url" not in options:
+        raise SettingsError(f"{spec} needs an address: set {variable} or give base_url=…")
+    return str(provider.get("base_url", ""))
+
+
+def _dialect(provider: Provider) -> Dialect:
+    words = provider.get("dialect", {})
+    return Dialect(
+        **{key: tuple(value) if isinstance(value, list) else value for key, value in words.items()}
+    )
+
+
 def _key(spec: str, provider: Provider) -> str:
     key = os.environ.get(provider["key_variable"], "")
-    if not key:
+    if not key and provider.get("needs_key", True):
         raise SettingsError(f"{spec} needs an API key: set {provider['key_variable']} or give api_key=…")
     return key
 
@@ -130,7 +161,12 @@ def default_model(language: Language | None = None) -> tuple[str, str]:
     is_chinese = (language or language_of_person()) == "zh"
     if named := os.environ.get("TOOLHAND_MODEL", "").strip():
         return named, "TOOLHAND_MODEL 指定了它" if is_chinese else "TOOLHAND_MODEL names it"
-    known = {"openai": {"key_variable": "OPENAI_API_KEY", "default_model": "gpt-5-mini"}, **providers()}
+    known: dict[str, Provider] = {
+        "openai": {"key_variable": "OPENAI_API_KEY", "default_model": "gpt-5-mini"},
+        "anthropic": {"key_variable": "ANTHROPIC_API_KEY", "default_model": "claude-sonnet-4-5"},
+        "gemini": {"key_variable": "GEMINI_API_KEY", "default_model": "gemini-2.5-flash"},
+        **providers(),
+    }
     for name, provider in known.items():
         variable, model = provider["key_variable"], provider.get("default_model")
         if model and os.environ.get(variable):

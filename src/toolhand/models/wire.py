@@ -5,8 +5,10 @@ Source: https://platform.openai.com/docs/api-reference/chat. Provider field name
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -30,7 +32,7 @@ from toolhand.core.messages import (
     Usage,
 )
 from toolhand.core.tools import Tool, ToolChoice
-from toolhand.models.faults import PASSING, fault_of, wait_in
+from toolhand.models.faults import quoted, refuse_error
 from toolhand.models.grammars import GrammarForm, grammar_fields
 from toolhand.models.rendered import RenderedHistories
 from toolhand.tools.export import exported, own_name, wire_name
@@ -50,9 +52,6 @@ _FINISH: Final[Mapping[str, FinishReason]] = {
     "sensitive": "content_filter",
 }
 
-LONGEST_QUOTE: Final = 400
-"""How many characters of a server's own words are repeated in an error."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
@@ -62,20 +61,26 @@ class Dialect:
         max_tokens_key: what the bound on the reply's length is called.
         obeys_tool_choice: whether tool_choice is honoured. Where not, it is not sent: the tools that may be called are the only
             ones declared, and none are where none may be called.
+        tool_choices: the words of tool_choice that are taken; all where None. Another is sent as "auto", and "none" as no tools.
+        seed_key: what the seed is called.
         grammar: how the server is told the schema that a reply must satisfy.
         tells_odds: whether it may be asked how likely its words were.
         form: the form in which it takes tools, a name in `tools/forms/forms.toml`.
         key_header: the header that the API key goes into as it is; "" for a bearer token.
+        call_ids: a regular expression for what a call's id may be; other ids are replaced, the same always by the same.
         keeps: fields of a reply with calls that the server wants back with the next request, such as its reasoning.
         extra: further fields for every request's body.
     """
 
     max_tokens_key: str = "max_tokens"
     obeys_tool_choice: bool = True
+    tool_choices: tuple[str, ...] | None = None
+    seed_key: str = "seed"
     grammar: GrammarForm = "json_schema"
     tells_odds: bool = True
     form: str = "openai"
     key_header: str = ""
+    call_ids: str = ""
     keeps: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
 
@@ -92,7 +97,9 @@ class Encoder:
     def __init__(self, model: str, dialect: Dialect | None = None, *, source: str = "") -> None:
         self.model = model
         self.dialect = dialect or Dialect()
-        self._histories = RenderedHistories(partial(message_json, source=source))
+        self._histories = RenderedHistories(
+            partial(message_json, source=source, call_ids=self.dialect.call_ids)
+        )
         self._tools: tuple[tuple[Tool, ...], bytes] = ((), b"")
 
     def body(self, request: ModelRequest, *, streams: bool) -> bytes:
@@ -112,7 +119,7 @@ class Encoder:
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
             self.dialect.max_tokens_key: sampling.max_tokens,
-            "seed": sampling.seed,
+            self.dialect.seed_key: sampling.seed,
             "stop": list(request.stop) or None,
             **grammar_fields(request.grammar, self.dialect.grammar),
         }
@@ -132,12 +139,14 @@ class Encoder:
         return rendered
 
 
-def message_json(message: Message, language: Language, source: str = "") -> bytes:
+def message_json(message: Message, language: Language, source: str = "", call_ids: str = "") -> bytes:
     """One message as the wire's messages, as JSON texts joined with commas (a message of two results is two of them)."""
-    return b",".join(json_bytes(entry) for entry in wire_messages(message, language, source))
+    return b",".join(json_bytes(entry) for entry in wire_messages(message, language, source, call_ids))
 
 
-def wire_messages(message: Message, language: Language, source: str = "") -> list[dict[str, Any]]:
+def wire_messages(
+    message: Message, language: Language, source: str = "", call_ids: str = ""
+) -> list[dict[str, Any]]:
     """One neutral message as the wire's messages.
 
     Results come first, as they must follow their calls at once; notes follow as the user's, since no provider has a role
@@ -146,11 +155,15 @@ def wire_messages(message: Message, language: Language, source: str = "") -> lis
     notes = "\n\n".join(part.text for part in message.parts if isinstance(part, Note))
     note = [{"role": "user", "content": notes}] if notes else []
     if message.role == "assistant":
-        spoken = _assistant(message, source)
+        spoken = _assistant(message, source, call_ids)
         return [*note, spoken] if message.calls else [spoken, *note]
     if message.role == "tool":
         results = [
-            {"role": "tool", "tool_call_id": result.call_id, "content": _told(result, language)}
+            {
+                "role": "tool",
+                "tool_call_id": wire_id(result.call_id, call_ids),
+                "content": _told(result, language),
+            }
             for result in message.results
         ]
         return [*results, *([{"role": "user", "content": message.text}] if message.text else []), *note]
@@ -163,20 +176,27 @@ def _told(result: ToolResult, language: Language) -> str:
     return unforgeable(result_text(result, language), NATIVE_MARKS)
 
 
-def _assistant(message: Message, source: str) -> dict[str, Any]:
+def _assistant(message: Message, source: str, call_ids: str) -> dict[str, Any]:
     entry: dict[str, Any] = {"role": "assistant", "content": message.text, **opaque_of(message, source)}
     if message.calls:
         # Some servers refuse an empty text beside calls; all take null there.
         entry["content"] = message.text or None
         entry["tool_calls"] = [
             {
-                "id": call.id,
+                "id": wire_id(call.id, call_ids),
                 "type": "function",
                 "function": {"name": wire_name(call.name), "arguments": arguments_json(call)},
             }
             for call in message.calls
         ]
     return entry
+
+
+def wire_id(call_id: str, pattern: str) -> str:
+    """A call's id as a provider takes it: its own, or one made of it. With another model in between it may be a stranger's."""
+    if not pattern or re.fullmatch(pattern, call_id):
+        return call_id
+    return hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:9]
 
 
 def opaque_of(message: Message, source: str) -> Mapping[str, Any]:
@@ -202,8 +222,13 @@ def _offered(
     tools: Sequence[Tool], choice: ToolChoice, dialect: Dialect
 ) -> tuple[tuple[Tool, ...], str | dict[str, Any]]:
     """The tools to declare and the wire's tool_choice. A subset is declared alone: only one provider has a form for it."""
-    if choice.mode == "none" and not dialect.obeys_tool_choice:
+    taken = dialect.tool_choices
+    if choice.mode == "none" and (
+        not dialect.obeys_tool_choice or (taken is not None and "none" not in taken)
+    ):
         return (), "none"
+    if taken is not None and choice.mode not in taken:
+        return tuple(tool for tool in tools if choice.allows(tool.name)), "auto"
     if not choice.names or choice.mode == "none":
         return tuple(tools), choice.mode
     if choice.mode == "required" and len(choice.names) == 1 and dialect.obeys_tool_choice:
@@ -346,41 +371,3 @@ def _likely(alternatives: Any) -> Mapping[str, float]:
 
 def _count(value: Any) -> int:
     return int(value) if isinstance(value, int | float) and value == value else 0  # noqa: PLR0124 - NaN
-
-
-def refuse_error(body: Mapping[str, Any], *, status: int | None = None) -> None:
-    """Raises if a body holds an error, which some servers send with status 200 or in the middle of a stream.
-
-    Raises:
-        ModelError: with the server's own words, shortened.
-    """
-    error = body.get("error")
-    if not error:
-        return
-    code = error.get("code") if isinstance(error, Mapping) else None
-    status = status if status is not None else code if isinstance(code, int) and 400 <= code < 600 else None
-    wait = wait_in(body)
-    fault = fault_of(status, json.dumps(body, ensure_ascii=False, default=str), says_when=wait is not None)
-    raise ModelError(
-        f"the model's server reported an error: {quoted(error_text(body))}",
-        fault=fault,
-        status=status,
-        retryable=fault in PASSING,
-        retry_after=wait,
-    )
-
-
-def error_text(body: Any) -> str:
-    """The server's own words in an error body, whatever its form."""
-    if isinstance(body, Mapping):
-        for key in ("error", "message", "detail", "msg"):
-            if body.get(key):
-                return error_text(body[key])
-        return json.dumps(body, ensure_ascii=False)
-    return body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
-
-
-def quoted(text: str) -> str:
-    """A server's words in one line, shortened."""
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST_QUOTE else line[:LONGEST_QUOTE] + "…"

@@ -27,13 +27,16 @@ from toolhand.core.messages import (
     Usage,
 )
 from toolhand.core.tools import ToolChoice
+from toolhand.models.faults import quoted, refuse_error
 from toolhand.models.grammars import strict_schema
 from toolhand.models.rendered import RenderedHistories
-from toolhand.models.wire import json_bytes, opaque_of, quoted, refuse_error
+from toolhand.models.wire import json_bytes, opaque_of, wire_id
 from toolhand.models.wires.declared import Declared, allowed, count, one_named, pieces_of
 from toolhand.tools.export import wire_name
 
 VERSION: Final = "2023-06-01"
+
+CALL_IDS: Final = r"[a-zA-Z0-9_-]+"
 
 NOTHING: Final = "…"
 """In the place of an empty text, which the API refuses."""
@@ -147,7 +150,7 @@ class AnthropicWire:
         calls = {
             call.id: {
                 "type": "tool_use",
-                "id": call.id,
+                "id": wire_id(call.id, CALL_IDS),
                 "name": wire_name(call.name),
                 "input": self._declared.arguments(call),
             }
@@ -207,7 +210,7 @@ def _said(text: str) -> list[dict[str, Any]]:
 def _result(result: ToolResult, language: Language) -> dict[str, Any]:
     block = {
         "type": "tool_result",
-        "tool_use_id": result.call_id,
+        "tool_use_id": wire_id(result.call_id, CALL_IDS),
         "content": result_text(result, language),
     }
     return block if result.ok else {**block, "is_error": True}

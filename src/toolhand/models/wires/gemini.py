@@ -30,8 +30,9 @@ from toolhand.core.messages import (
     Usage,
 )
 from toolhand.core.tools import ToolChoice
+from toolhand.models.faults import quoted, refuse_error
 from toolhand.models.rendered import RenderedHistories
-from toolhand.models.wire import json_bytes, opaque_of, quoted, refuse_error
+from toolhand.models.wire import json_bytes, opaque_of
 from toolhand.models.wires.declared import Declared, count
 from toolhand.tools.export import wire_name
 

@@ -27,14 +27,17 @@ from toolhand.core.messages import (
     Usage,
 )
 from toolhand.core.tools import ToolChoice
+from toolhand.models.faults import quoted, refuse_error
 from toolhand.models.grammars import strict_schema
 from toolhand.models.rendered import RenderedHistories
-from toolhand.models.wire import json_bytes, opaque_of, quoted, refuse_error, text_of
+from toolhand.models.wire import json_bytes, opaque_of, text_of, wire_id
 from toolhand.models.wires.declared import Declared, count, one_named, pieces_of
 from toolhand.tools.export import wire_name
 
 _REASONS: Final = re.compile(r"^(?:o\d|gpt-(?:[5-9]|\d\d)|gpt-oss|codex)")
 """Models that give their reasoning back encrypted; the others refuse to be asked for it."""
+
+CALL_IDS: Final = r"[^\s]{1,64}"
 
 _ENDS: Final = frozenset({"response.completed", "response.incomplete", "response.failed"})
 
@@ -106,7 +109,7 @@ class ResponsesWire:
             results = [
                 {
                     "type": "function_call_output",
-                    "call_id": result.call_id,
+                    "call_id": wire_id(result.call_id, CALL_IDS),
                     "output": result_text(result, language),
                 }
                 for result in message.results
@@ -119,7 +122,7 @@ class ResponsesWire:
         calls = {
             call.id: {
                 "type": "function_call",
-                "call_id": call.id,
+                "call_id": wire_id(call.id, CALL_IDS),
                 "name": wire_name(call.name),
                 "arguments": json.dumps(self._declared.arguments(call), ensure_ascii=False),
             }
