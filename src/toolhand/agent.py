@@ -68,7 +68,8 @@ class Agent:
     """A model with tools. It keeps no conversation itself: histories live in sessions, so it may serve many users at once.
 
     Args:
-        model: "local", "openai:gpt-…", "ollama:…", "http://…/v1#model", or a `Model`.
+        model: "local", "openai:gpt-…", "anthropic:…", "ollama:…", "http://…/v1#model", or a `Model`. Of several, each is asked
+            when those before it failed.
         tools: functions, `Tool`s, `Toolset`s, OpenAI schemas, or a list of these.
         instructions: what the model is told before everything else; by default one sentence that says to use the tools.
         protocol: how calls are written down; "auto" takes what suits the model.
@@ -82,7 +83,8 @@ class Agent:
         store: where sessions with a name are kept: "memory", a file's path or "sqlite:///path", "postgresql://…", or a
             `SessionStore`. By default what `TOOLHAND_STORE` says, or else a file in the user's data folder. A run without a
             session is not kept.
-        options: further options for the model's adapter, such as `base_url` and `api_key`.
+        fallbacks: the models that are asked when the first one failed.
+        options: further options for the first model's adapter, such as `base_url` and `api_key`.
 
     Raises:
         SettingsError: when the model or the protocol is unknown.
@@ -91,7 +93,7 @@ class Agent:
 
     def __init__(
         self,
-        model: str | Model,
+        model: str | Model | Sequence[str | Model],
         tools: Any = (),
         *,
         instructions: str | None = None,
@@ -104,6 +106,7 @@ class Agent:
         sinks: Sequence[Sink] = (),
         history: History | None = None,
         store: str | os.PathLike[str] | SessionStore | None = None,
+        fallbacks: Sequence[str | Model] = (),
         **options: Any,
     ) -> None:
         refuse_misspelt("Agent", options, Agent.__init__.__annotations__)
@@ -123,7 +126,7 @@ class Agent:
         _ = (
             self.tools.dispatch
         )  # a tool that cannot be run as it asks is named now, and not at its first call
-        self.model = resolve(model, **options)
+        self.model = resolve(model, fallbacks, **options)
         self.tool_choice = _choice(tool_choice, self.tools)
         self.limits = limits or Limits()
         self.setup = Setup(

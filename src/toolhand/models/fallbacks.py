@@ -1,4 +1,4 @@
-"""Several models as one: when the first fails for good, the next one is asked. The history is neutral, so it may be in mid-run."""
+"""Several models as one: when one fails for good, the next is asked. The history is neutral, so it may be in mid-run."""
 
 from __future__ import annotations
 

@@ -134,10 +134,11 @@ def _base_url(spec: str, provider: Provider, options: Mapping[str, Any]) -> str:
 
 
 def _dialect(provider: Provider) -> Dialect:
-    words = provider.get("dialect", {})
-    return Dialect(
-        **{key: tuple(value) if isinstance(value, list) else value for key, value in words.items()}
-    )
+    words: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in provider.get("dialect", {}).items()
+    }
+    return Dialect(**words)
 
 
 def _key(spec: str, provider: Provider) -> str:
