@@ -222,11 +222,13 @@ class RemoteModel:
             key_variable=self._key_variable,
         )
 
-    async def _read(self, response: aiohttp.ClientResponse, deadline: float, most: int = MOST_BYTES) -> bytes:
+    async def _read(
+        self, response: aiohttp.ClientResponse, deadline: float, most: int | None = None
+    ) -> bytes:
         pieces, received = [], 0
         while not response.content.at_eof():
             pieces.append(await self._piece(response, deadline))
-            received = _bounded(received + len(pieces[-1]), most, response.url)
+            received = _bounded(received + len(pieces[-1]), most or MOST_BYTES, response.url)
         return b"".join(pieces)
 
     async def _piece(self, response: aiohttp.ClientResponse, deadline: float) -> bytes:
