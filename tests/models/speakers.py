@@ -284,6 +284,14 @@ class Responses:
                 item={**item, **empty, "status": "in_progress"},
             )
             if item["type"] == "message":
+                part = {"type": "output_text", "text": "", "annotations": []}
+                add(
+                    "response.content_part.added",
+                    output_index=index,
+                    content_index=0,
+                    item_id="msg",
+                    part=part,
+                )
                 for piece in halves(text):
                     add(
                         "response.output_text.delta",
