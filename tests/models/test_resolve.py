@@ -63,7 +63,7 @@ def test_a_model_is_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    "spec", ["", "gpt-5", "gemini:x", "wire:x", "weights", "../x", "openai", "resolve:x", "_x:y"]
+    "spec", ["", "gpt-5", "nobody:x", "wire:x", "weights", "../x", "openai", "resolve:x", "_x:y"]
 )
 def test_unknown_names_list_what_there_is(spec: str) -> None:
     with pytest.raises(SettingsError) as caught:
