@@ -53,20 +53,19 @@ def connect(
     if is_own and not api_key:
         raise SettingsError(f"anthropic:{rest} needs an API key: set {KEY_VARIABLE} or give api_key=…")
     name = options.setdefault("name", f"anthropic:{rest}")
-    most = facts(name).max_output or DEFAULT_MAX_TOKENS
-    extra: dict[str, Any] = {}
-    if thinking is not None:
-        extra["thinking"] = (
-            {"type": "enabled", "budget_tokens": thinking} if isinstance(thinking, int) else dict(thinking)
-        )
-    if isinstance(thinking, int):
-        most = min(most, MOST_DEFAULT_TOKENS + thinking)
+    options.setdefault("key_variable", KEY_VARIABLE)
+    budget = thinking if isinstance(thinking, int) else 0
+    form = {"type": "enabled", "budget_tokens": budget} if budget else thinking
     wire = AnthropicWire(
         rest,
         source=name,
-        max_tokens=max_tokens or (most if isinstance(thinking, int) else min(most, MOST_DEFAULT_TOKENS)),
+        max_tokens=max_tokens or _longest_reply(name, budget),
         caches=is_own if cache is None else cache,
-        extra=extra,
+        extra={"thinking": form} if form else {},
     )
-    options.setdefault("key_variable", KEY_VARIABLE)
     return RemoteModel(wire, base_url=base_url, api_key=api_key, **options)
+
+
+def _longest_reply(name: str, budget: int) -> int:
+    """The bound on a reply's length where nobody set one: what the model can, within reason; thinking counts too."""
+    return min(facts(name).max_output or DEFAULT_MAX_TOKENS, MOST_DEFAULT_TOKENS) + budget
