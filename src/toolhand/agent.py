@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from typing import Any, TypedDict, Unpack, cast
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Generic, TypeVar, Unpack, cast, overload
 
 from toolhand.conversation import Conversation
 from toolhand.core import plugins
@@ -18,12 +18,14 @@ from toolhand.core.tools import ToolChoice
 from toolhand.execution.running import run_blocking
 from toolhand.ladder import Ladder, profile_of
 from toolhand.models import Model
+from toolhand.models.facts import facts
 from toolhand.models.resolve import resolve
 from toolhand.observability import Sink
-from toolhand.options import check_values, refuse_misspelt, refuse_unknown
+from toolhand.options import ResumeOptions, RunOptions, check_values, refuse_misspelt, refuse_unknown
+from toolhand.output import Validator, output_type
 from toolhand.policies import Policy
 from toolhand.protocols import ModelProtocol
-from toolhand.run import Limits, Run
+from toolhand.run import Limits, Output, Run
 from toolhand.sessions.cache import SessionCache
 from toolhand.sessions.session import Session
 from toolhand.sessions.store import SessionStore, open_store
@@ -31,40 +33,10 @@ from toolhand.sessions.trimming import History
 from toolhand.setup import Asked, Setup
 from toolhand.toolset import Toolset
 
-
-class ResumeOptions(TypedDict, total=False):
-    """What any run may be given.
-
-    Args:
-        user: who asks. A session belongs to the user who began it, and is refused to all others.
-        permissions: what the user holds, such as "orders:write".
-        roles: what the user is, for access rules.
-        limits: instead of the agent's.
-        facts: values for `Injected` parameters.
-        on_event: called with every event.
-    """
-
-    user: str
-    permissions: Collection[str]
-    roles: Collection[str]
-    limits: Limits | None
-    facts: Mapping[str, Any]
-    on_event: Callable[[Event], None] | None
+Typed = TypeVar("Typed")
 
 
-class RunOptions(ResumeOptions, total=False):
-    """What a run with a new message may be given, beside `ResumeOptions`.
-
-    Args:
-        session: a name or a `Session`; a fresh one by default.
-        tool_choice: instead of the agent's.
-    """
-
-    session: str | Session | None
-    tool_choice: str | Sequence[str] | ToolChoice | None
-
-
-class Agent:
+class Agent(Generic[Output]):
     """A model with tools. It keeps no conversation itself: histories live in sessions, so it may serve many users at once.
 
     Args:
@@ -83,6 +55,10 @@ class Agent:
         store: where sessions with a name are kept: "memory", a file's path or "sqlite:///path", "postgresql://…", or a
             `SessionStore`. By default what `TOOLHAND_STORE` says, or else a file in the user's data folder. A run without a
             session is not kept.
+        output: the type of the answer: a pydantic model, dataclass, TypedDict, `list[…]`, `Literal`, union, or a plain type.
+            None for text.
+        output_validator: one function or several that look at an answer of that type and give None or True when it is right,
+            else False or a sentence for the model; may be async.
         fallbacks: the models that are asked when the first one failed.
         options: further options for the first model's adapter, such as `base_url` and `api_key`.
 
@@ -91,6 +67,44 @@ class Agent:
         ToolDefinitionError: when a function cannot be described.
     """
 
+    @overload
+    def __init__(
+        self: Agent[str],
+        model: str | Model | Sequence[str | Model],
+        tools: Any = (),
+        *,
+        instructions: str | None = None,
+        protocol: str | ModelProtocol = "auto",
+        tool_choice: str | Sequence[str] | ToolChoice = "auto",
+        limits: Limits | None = None,
+        language: Language | None = None,
+        sampling: Sampling | None = None,
+        policies: Sequence[Policy] | None = None,
+        sinks: Sequence[Sink] = (),
+        history: History | None = None,
+        output: None = None,
+        store: str | os.PathLike[str] | SessionStore | None = None,
+        fallbacks: Sequence[str | Model] = (),
+        **options: Any,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[Typed | None],
+        model: str | Model | Sequence[str | Model],
+        tools: Any = (),
+        *,
+        output: type[Typed],
+        **options: Any,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[Any],
+        model: str | Model | Sequence[str | Model],
+        tools: Any = (),
+        *,
+        output: object,
+        **options: Any,
+    ) -> None: ...
     def __init__(
         self,
         model: str | Model | Sequence[str | Model],
@@ -105,6 +119,8 @@ class Agent:
         policies: Sequence[Policy] | None = None,
         sinks: Sequence[Sink] = (),
         history: History | None = None,
+        output: Any = None,
+        output_validator: Validator | Sequence[Validator] = (),
         store: str | os.PathLike[str] | SessionStore | None = None,
         fallbacks: Sequence[str | Model] = (),
         **options: Any,
@@ -123,9 +139,7 @@ class Agent:
         )
         is_ready = isinstance(tools, Toolset) and policies is None
         self.tools: Toolset = tools if is_ready else Toolset(tools, policies=policies)
-        _ = (
-            self.tools.dispatch
-        )  # a tool that cannot be run as it asks is named now, and not at its first call
+        _ = self.tools.dispatch  # a tool that cannot be run as it asks is named now
         self.model = resolve(model, fallbacks, **options)
         self.tool_choice = _choice(tool_choice, self.tools)
         self.limits = limits or Limits()
@@ -138,6 +152,7 @@ class Agent:
             sampling=sampling or Sampling(),
             sinks=tuple(sinks),
             history=history or History(),
+            output=output_type(output, output_validator),
         )
         self._cache = None if store is None else SessionCache(open_store(store))
 
@@ -165,30 +180,50 @@ class Agent:
         """
         return self._sessions.look(id, user)
 
-    async def run(self, text: str, **options: Unpack[RunOptions]) -> Run:
+    @overload
+    async def run(self, text: str, **options: Unpack[RunOptions]) -> Run[Output]: ...
+    @overload
+    async def run(
+        self, text: str, *, output: type[Typed], **options: Unpack[RunOptions]
+    ) -> Run[Typed | None]: ...
+    @overload
+    async def run(self, text: str, *, output: object, **options: Unpack[RunOptions]) -> Run[Any]: ...
+    async def run(self, text: str, *, output: Any = None, **options: Unpack[RunOptions]) -> Run[Any]:
         """Answers one message.
 
         Args:
             text: what the user says.
+            output: the type of the answer, instead of the agent's.
             options: see `RunOptions`.
 
         Raises:
             ModelError: when the model's server fails.
             SessionError: when the session is another user's, or in use for too long.
             StoreError: when the session cannot be kept.
+            HistoryError: when `history` cannot be mended.
         """
-        return await Conversation(self.setup, self._asked(text, options)).drive()
+        return await Conversation(self.setup, self._asked(text, options, output=output)).drive()
 
-    def run_sync(self, text: str, **options: Unpack[RunOptions]) -> Run:
+    @overload
+    def run_sync(self, text: str, **options: Unpack[RunOptions]) -> Run[Output]: ...
+    @overload
+    def run_sync(
+        self, text: str, *, output: type[Typed], **options: Unpack[RunOptions]
+    ) -> Run[Typed | None]: ...
+    @overload
+    def run_sync(self, text: str, *, output: object, **options: Unpack[RunOptions]) -> Run[Any]: ...
+    def run_sync(self, text: str, *, output: Any = None, **options: Unpack[RunOptions]) -> Run[Any]:
         """`run` for code that is not async."""
-        return run_blocking(self.run(text, **options))
+        return run_blocking(self.run(text, output=output, **options))
 
     async def resume(
         self,
         session: str | Session,
         decisions: Mapping[str, Decision] | None = None,
+        *,
+        output: Any = None,
         **options: Unpack[ResumeOptions],
-    ) -> Run:
+    ) -> Run[Output]:
         """Goes on with a session whose last run did not come to its end: a person had to decide, or its process died.
 
         Results that are there are used, calls that never started run, and so do those that may run twice without harm. A
@@ -198,6 +233,7 @@ class Agent:
             session: its name or the `Session` itself.
             decisions: `Approve()`, `Deny(reason)` or `Edit(arguments)` by `PendingCall.approval_id` or call id. A call
                 without a decision stops the run again.
+            output: the type of the answer, where the interrupted run was given one of its own.
             options: see `ResumeOptions`; give the same user.
 
         Raises:
@@ -206,23 +242,32 @@ class Agent:
             StoreError: when the store cannot be used.
             ModelError: when the model's server fails.
         """
-        asked = self._asked(None, cast("RunOptions", {**options, "session": session}), decisions)
+        asked = self._asked(
+            None, cast("RunOptions", {**options, "session": session}), decisions, output=output
+        )
         return await Conversation(self.setup, asked).drive()
 
     def resume_sync(
         self,
         session: str | Session,
         decisions: Mapping[str, Decision] | None = None,
+        *,
+        output: Any = None,
         **options: Unpack[ResumeOptions],
-    ) -> Run:
+    ) -> Run[Output]:
         """`resume` for code that is not async."""
-        return run_blocking(self.resume(session, decisions, **options))
+        return run_blocking(self.resume(session, decisions, output=output, **options))
 
-    async def stream(self, text: str, **options: Unpack[RunOptions]) -> AsyncIterator[Event]:
+    async def stream(
+        self, text: str, *, output: Any = None, **options: Unpack[RunOptions]
+    ) -> AsyncIterator[Event]:
         """The same run as `run`, as events while they happen; the last is `RunFinished`.
+
+        Where the answer has a type, its words do not come in pieces: half a value is of no use.
 
         Args:
             text: what the user says.
+            output: the type of the answer, instead of the agent's.
             options: see `RunOptions`.
 
         Raises:
@@ -237,7 +282,7 @@ class Agent:
                 listen(event)
 
         options["on_event"] = emit
-        asked = self._asked(text, options, streams=True)
+        asked = self._asked(text, options, output=output, streams=True)
         task = asyncio.ensure_future(Conversation(self.setup, asked).drive())
         task.add_done_callback(lambda _: events.put_nowait(None))
         try:
@@ -259,6 +304,7 @@ class Agent:
         options: RunOptions,
         decisions: Mapping[str, Decision] | None = None,
         *,
+        output: Any = None,
         streams: bool = False,
     ) -> Asked:
         refuse_unknown("a run", options, RunOptions.__optional_keys__)
@@ -272,11 +318,16 @@ class Agent:
             session.check_owner(user)
         else:
             user = session.user
+        limits = options.get("limits") or self.limits
+        if limits.cost is not None and facts(self.model).price is None:
+            raise SettingsError(
+                f"Limits(cost=…) needs the price of '{self.model.name}', which is not known: write it into your facts.toml"
+            )
         return Asked(
             text=text,
             session=session,
             choice=self.tool_choice if choice is None else _choice(choice, self.tools),
-            limits=options.get("limits") or self.limits,
+            limits=limits,
             user=user,
             permissions=frozenset(options.get("permissions", ())),
             roles=frozenset(options.get("roles", ())),
@@ -284,6 +335,8 @@ class Agent:
             decisions=decisions or {},
             streams=streams,
             on_event=options.get("on_event"),
+            output=output_type(output),
+            history=tuple(options.get("message_history", ())),
         )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from toolhand.arguments.grounding import checked_values, without_idle
 from toolhand.arguments.grounds import Grounds
@@ -13,7 +14,10 @@ from toolhand.core.events import AskedAgain, ModelReplied, ReadingMended, TextDe
 from toolhand.core.messages import Message, ModelOutput, ModelRequest, Reply, ToolCall, Usage, assistant
 from toolhand.core.tools import Tool, ToolChoice
 from toolhand.ladder import Way, way_of
+from toolhand.models import Model
 from toolhand.models.announcing import heard_by
+from toolhand.models.facts import facts
+from toolhand.output import FINAL_ANSWER
 from toolhand.protocols import Doubting, ModelProtocol, Reader, Said
 from toolhand.run import WORDS
 from toolhand.sessions.session import Session
@@ -29,12 +33,14 @@ class Answer:
     Args:
         reply: what was understood.
         message: the reply as it stands in the history.
-        usage: tokens.
+        usage: tokens, and what they cost.
+        raw: what the model wrote.
     """
 
     reply: Reply
     message: Message
     usage: Usage
+    raw: str
 
 
 class Asking:
@@ -53,7 +59,13 @@ class Asking:
         """What the user has seen of the reply that is under way."""
 
     async def ask(
-        self, history: Sequence[Message], tools: Toolset, choice: ToolChoice, context: RunContext
+        self,
+        history: Sequence[Message],
+        tools: Toolset,
+        choice: ToolChoice,
+        context: RunContext,
+        *,
+        grammar: Mapping[str, Any] | None = None,
     ) -> Answer:
         """Asks for one reply. Where the server refuses what a protocol needs, the next rung is asked at once.
 
@@ -62,6 +74,7 @@ class Asking:
             tools: what it may call.
             choice: which of them.
             context: the turn's.
+            grammar: a JSON Schema that the reply is forced into, instead of the protocol's own.
 
         Raises:
             ModelError: when the model's server fails.
@@ -72,25 +85,29 @@ class Asking:
             names = tuple(name for name in choice.names if name in shown)
             choice = ToolChoice(choice.mode, names) if names else ToolChoice("none")
         request = protocol.render(history, shown, choice, context.language)
-        request = replace(request, sampling=self.setup.sampling)
+        request = replace(request, sampling=self.setup.sampling, grammar=grammar or request.grammar)
         context.emit(TurnStarted(turn=context.turn, protocol=protocol.name, model=model, request=request))
         try:
             reply, output = await self._sure_reply(request, protocol, history, tools, context)
         except ModelError as error:
-            refusal = None if self.shown else self.way.refused(error, request)
+            # What was refused may be the caller's own schema, which is the caller's to give up.
+            refusal = None if self.shown or grammar is not None else self.way.refused(error, request)
             if refusal is None:
                 raise
             context.emit(refusal)
             return await self.ask(history, tools, choice, context)
-        step = self.way.heard(reply)
-        reply = _grounded(reply, history, shown, self.way, context)
+        output = replace(output, usage=priced(self.setup.model, output))
+        step = self.way.heard(reply) if grammar is None else None
+        if grammar is None:
+            reply = _grounded(reply, history, shown, self.way, context)
         self._tell(reply, output, protocol, tuple(shown), context)
         if step is not None:
             context.emit(step)
-        unread = (output.text or output.thinking) if reply.problems else ""
+        raw = output.text or output.thinking
+        unread = raw if reply.problems else ""
         asked = (*reply.calls, *reply.broken)
         message = assistant(reply.text or "", asked, opaque=output.opaque, unread=unread)
-        return Answer(reply=reply, message=message, usage=output.usage)
+        return Answer(reply=reply, message=message, usage=output.usage, raw=raw)
 
     def _tell(
         self,
@@ -221,6 +238,8 @@ def _grounded(
     if not reply.calls or not (way.checks_values or way.drops_idle):
         return reply
     grounds = Grounds(history)
+    if FINAL_ANSWER in tools:  # what an answer says may be worked out
+        tools = tools.filter(lambda tool: tool.name != FINAL_ANSWER)
     if way.drops_idle:
         reply = replace(reply, calls=without_idle(reply.calls, grounds, tools))
     if way.checks_values:
@@ -230,6 +249,15 @@ def _grounded(
             reply, calls=calls, broken=(*reply.broken, *broken), problems=(*reply.problems, *problems)
         )
     return reply
+
+
+def priced(model: Model, output: ModelOutput) -> Usage:
+    """An output's tokens with what they cost, where the price of the model that answered is known."""
+    answered = model if output.model in ("", model.name) else output.model
+    price = facts(answered).price
+    if price is None:
+        return output.usage
+    return replace(output.usage, cost=price.cost(output.usage), currency=price.currency)
 
 
 def _first_steps(reply: Reply, context: RunContext) -> Reply:

@@ -9,17 +9,18 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from toolhand.arguments.feedback import feedback
-from toolhand.asking import Answer, Asking
 from toolhand.auditing import audit_sinks
 from toolhand.core.approvals import PendingCall, pending_of
 from toolhand.core.context import RunContext
-from toolhand.core.errors import ErrorCode, ModelError, SessionError, SettingsError, ToolError
+from toolhand.core.errors import ErrorCode, SessionError, SettingsError, ToolError
 from toolhand.core.events import (
     ApprovalNeeded,
     CallFinished,
     Event,
+    HistoryHealed,
     LimitReached,
     RunFailed,
     RunFinished,
@@ -36,10 +37,11 @@ from toolhand.policies.deduplicate import is_stuck
 from toolhand.policies.sharing.loops import LoopDetector
 from toolhand.policies.shrinking.read_result import read_result_tool
 from toolhand.policies.shrinking.store import has_results
+from toolhand.replying import Replying
 from toolhand.run import WORDS, Progress, Run, Stopped
+from toolhand.sessions.healing import heal
 from toolhand.settling import Settling
 from toolhand.setup import Asked, Setup
-from toolhand.showing import Showing
 
 READ_RESULT = "read_result"
 
@@ -77,8 +79,8 @@ class Conversation:
         self.pending: tuple[PendingCall, ...] = ()
         self._running: set[str] = set()
         self.planning = Planning(setup.plan_rules)
-        self.showing = Showing(setup, self.session)
-        self.asking = Asking(setup, self.session, streams=asked.streams)
+        self.replying = Replying(setup, asked)
+        self.answering = self.replying.answering
         self._base = RunContext(
             user=asked.user or self.session.user,
             session_id=self.session.id,
@@ -96,7 +98,7 @@ class Conversation:
     def _heard(self, context: RunContext) -> RunContext:
         return listening(context, self._sinks) if self._sinks else context
 
-    async def drive(self) -> Run:
+    async def drive(self) -> Run[Any]:
         """The whole run."""
         model, said = self.setup.model.name, self.asked.text or ""
         self.context.emit(RunStarted(text=said, model=model, tools=tuple(self.tools)))
@@ -108,14 +110,16 @@ class Conversation:
         self.context.emit(RunFinished(run=run))
         return run
 
-    async def _driven(self) -> Run:
+    async def _driven(self) -> Run[Any]:
         if self.asked.text is None and not await self.session.exists():
             raise SessionError(f"there is no session '{self.session.id}': there is nothing to resume")
         async with self.session.held(self.asked.user):
             self._begin()
+            if self.asked.history:
+                self._take_over()
             start = self.session.count
             await self._open()
-            output: str | None = "" if self.pending else self._planned_answer()
+            output: str | None = "" if self.pending else await self._planned_answer()
             stopped: Stopped | None = None
             while output is None:
                 stopped = self._limit_reached()
@@ -126,7 +130,7 @@ class Conversation:
                         stopped = "time_limit"
                         self.context.emit(LimitReached(limit=stopped))
                     output = self._out_of_time()
-            return self._run(output, "approval" if self.pending else stopped or "answered", start)
+            return self._run(output, "approval" if self.pending else stopped, start)
 
     def _begin(self) -> None:
         """Sets what is known only now that the session is this run's: its clock, and what the run that it goes on with knew."""
@@ -152,9 +156,9 @@ class Conversation:
     def _out_of_time(self) -> str:
         """What is said when the time ended in the midst of a reply: what had come of it, and that it is not all."""
         said = self.words["time"].format(seconds=self.asked.limits.seconds)
-        shown = self.asking.shown
+        shown = self.replying.asking.shown
         rest = f"\n\n{said}" if shown else said
-        if self.asked.streams:
+        if self.replying.asking.streams:
             self.context.emit(TextDelta(text=rest))
         self.session.append(Message(role="assistant", parts=(Text(shown + rest),)))
         return shown + rest
@@ -181,6 +185,17 @@ class Conversation:
         session.append(user(self.asked.text))
         await session.saved()
 
+    def _take_over(self) -> None:
+        """Begins the session with a history from elsewhere, mended where it is damaged."""
+        if self.session.count:
+            raise SettingsError(
+                f"the session '{self.session.id}' has a history of its own: give message_history=… with a new session"
+            )
+        healed = heal(self.asked.history, language=self.context.language)
+        self.session.append(*healed.messages)
+        if healed.repairs:
+            self.context.emit(HistoryHealed(repairs=healed.repairs))
+
     def _limit_reached(self) -> Stopped | None:
         reached = self.progress.limit_reached(self.asked.limits, self.context.seconds_left)
         return reached or ("loop" if self.progress.is_looping or is_stuck(self.context) else None)
@@ -196,24 +211,33 @@ class Conversation:
         calls = (*reply.calls, *reply.broken)
         if calls:
             await self._run_calls(calls, choice)
+        if self.answering is not None:
+            self.session.append(*self.answering.replies(self.context.language))
+            if self.answering.has_looked:
+                return self.answering.text if self.answering.has_ended else None
         self.progress.repairs = 0 if reply.calls else self.progress.repairs + 1
         note = self._objection(reply)
         if note is not None and not self.pending:
             self.session.append(Message(role="user", parts=(Note(note),)))
         if self.pending:
             return reply.text or ""
-        if (answer := self._planned_answer()) is not None:
+        if (answer := await self._planned_answer()) is not None:
             return answer
         return None if calls or note is not None else reply.text
 
-    def _planned_answer(self) -> str | None:
+    async def _planned_answer(self) -> str | None:
         """The answer that a plan itself has given; it is in the history afterwards."""
-        answer = self.planning.answer
-        if answer is not None:
-            if self.asked.streams:
-                self.context.emit(TextDelta(text=answer))
-            self.session.append(Message(role="assistant", parts=(Text(answer),)))
-        return answer
+        answer, self.planning.answer = self.planning.answer, None
+        if answer is None:
+            return None
+        if self.replying.asking.streams:
+            self.context.emit(TextDelta(text=answer))
+        self.session.append(Message(role="assistant", parts=(Text(answer),)))
+        if self.answering is None:
+            return answer
+        await self.answering.hear(answer, self.tools.dispatch.settings_for(self.context))
+        self.session.append(*self.answering.replies(self.context.language))
+        return answer if self.answering.has_ended else None
 
     def _objection(self, reply: Reply) -> str | None:
         """What the model is told, beside its calls' results, about what could not be used; None where all was well."""
@@ -326,7 +350,7 @@ class Conversation:
         limit = asyncio.timeout(self.context.seconds_left if grace is None else grace)
         try:
             async with limit:
-                answer = await self._answer(choice)
+                answer = await self.replying.reply(self.tools, choice, self.context)
         except TimeoutError as error:
             if not limit.expired():
                 raise
@@ -335,23 +359,13 @@ class Conversation:
         self.session.append(answer.message)
         return answer.reply
 
-    async def _answer(self, choice: ToolChoice) -> Answer:
-        """Shows the model what there is room for; less, once, if it finds that too long."""
-        messages = await self.showing.messages(self.tools, self.context)
-        try:
-            answer = await self.asking.ask(messages, self.tools, choice, self.context)
-        except ModelError as error:
-            if self.asking.shown or not self.showing.makes_room(error):
-                raise
-            messages = await self.showing.messages(self.tools, self.context)
-            answer = await self.asking.ask(messages, self.tools, choice, self.context)
-        self.showing.count(answer.usage)
-        return answer
-
     async def _forced_answer(self, limit: Stopped) -> str:
         """The model's best answer from what it has; what it still asks for is not run."""
         self.context.emit(LimitReached(limit=limit))
-        self.session.append(Message(role="user", parts=(Note(self.words["limit"]),)))
+        words = self.words["limit"]
+        if self.answering is not None:
+            words = f"{words}\n{self.answering.force(self.context.language, is_last=True)}"
+        self.session.append(Message(role="user", parts=(Note(words),)))
         seconds = self.asked.limits.seconds
         grace = None
         if limit == "time_limit" and seconds is not None:
@@ -359,13 +373,18 @@ class Conversation:
         reply = await self._ask(ToolChoice("none"), grace)
         if calls := (*reply.calls, *reply.broken):
             await self._run_calls(calls, ToolChoice("none"))
+        if self.answering is not None:
+            return self.answering.text
         return reply.text or self.words["no_answer"].format(limit=limit)
 
-    def _run(self, output: str, stopped: Stopped, start: int) -> Run:
-        messages = self.session.messages
+    def _run(self, said: str, stopped: Stopped | None, start: int) -> Run[Any]:
+        messages, made = self.session.messages, self.answering and self.answering.made
+        if self.answering is not None and made is None:
+            stopped = stopped or "output_invalid"
         return Run(
-            output=output,
-            stopped=stopped,
+            output=said if self.answering is None else made and made.value,
+            said=said,
+            stopped=stopped or "answered",
             messages=messages,
             new_messages=messages[start:],
             calls=tuple(self.progress.calls),

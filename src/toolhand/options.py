@@ -1,17 +1,53 @@
-"""What the options of an agent and of its runs must be. A wrong one is named before anything runs."""
+"""What the options of an agent and of its runs are, and must be. A wrong one is named before anything runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from toolhand.arguments.suggest import closest, is_near
 from toolhand.core.errors import SettingsError
+from toolhand.core.events import Event
 from toolhand.core.messages import Sampling
 from toolhand.core.tools import ToolChoice
 from toolhand.run import Limits
 from toolhand.sessions.session import Session
 from toolhand.sessions.trimming import History
+
+
+class ResumeOptions(TypedDict, total=False):
+    """What any run may be given.
+
+    Args:
+        user: who asks. A session belongs to the user who began it, and is refused to all others.
+        permissions: what the user holds, such as "orders:write".
+        roles: what the user is, for access rules.
+        limits: instead of the agent's.
+        facts: values for `Injected` parameters.
+        on_event: called with every event.
+    """
+
+    user: str
+    permissions: Collection[str]
+    roles: Collection[str]
+    limits: Limits | None
+    facts: Mapping[str, Any]
+    on_event: Callable[[Event], None] | None
+
+
+class RunOptions(ResumeOptions, total=False):
+    """What a run with a new message may be given, beside `ResumeOptions`.
+
+    Args:
+        session: a name or a `Session`; a fresh one by default.
+        tool_choice: instead of the agent's.
+        message_history: messages from elsewhere that a new session begins with: dicts in OpenAI's or Anthropic's shape, or
+            `Message`s. Damaged ones are mended where there is one way to (`toolhand.histories.heal`).
+    """
+
+    session: str | Session | None
+    tool_choice: str | Sequence[str] | ToolChoice | None
+    message_history: Sequence[Any]
 
 
 def _is_names(value: Any) -> bool:
@@ -49,6 +85,10 @@ _KINDS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
     "history": (
         lambda value: value is None or isinstance(value, History),
         "a History, such as History(tokens=8_000)",
+    ),
+    "message_history": (
+        lambda value: isinstance(value, Sequence) and not isinstance(value, str),
+        "a list of messages",
     ),
     "facts": (lambda value: isinstance(value, Mapping), "a dict of values by the names in Injected"),
     "on_event": (lambda value: value is None or callable(value), "a function that takes an event"),

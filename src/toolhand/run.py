@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Generic, Literal
+
+from typing_extensions import TypeVar
 
 from toolhand.core.approvals import PendingCall
 from toolhand.core.errors import ErrorCode
 from toolhand.core.language import Language
 from toolhand.core.messages import Message, ToolCall, ToolResult, Usage
 
+Output = TypeVar("Output", default=str)
+
 Stopped = Literal[
-    "answered", "turn_limit", "call_limit", "token_limit", "time_limit", "repair_limit", "loop", "approval"
+    "answered", "turn_limit", "call_limit", "token_limit", "cost_limit", "time_limit", "repair_limit", "loop", "approval",
+    "output_invalid",
 ]  # fmt: skip
 
 
 WORDS: Mapping[Language, Mapping[str, str]] = {
     "en": {
-        "instructions": "Use the tools to find facts and to calculate; never guess what a tool can tell. "
-        "Then answer the question in one short sentence with the values found.",
+        "facts": "Use the tools to find facts and to calculate; never guess what a tool can tell.",
+        "answer": "Then answer the question in one short sentence with the values found.",
         "limit": "You have reached the limit of this run. Call no more tools: give your best answer from what you have now.",
         "left_out": "(Earlier parts of this conversation are left out or shortened. If you need them, call a tool again.)",
         "call": "You answered without calling a tool. Call one of the tools now.",
@@ -39,7 +44,8 @@ WORDS: Mapping[Language, Mapping[str, str]] = {
         ErrorCode.OUTCOME_UNKNOWN: "The run was stopped during this call: it may have had its effect, or not.",
     },
     "zh": {
-        "instructions": "请用工具查找事实和进行计算，工具能告诉你的不要猜测。然后用一句话回答问题，并写出查到的数值。",
+        "facts": "请用工具查找事实和进行计算，工具能告诉你的不要猜测。",
+        "answer": "然后用一句话回答问题，并写出查到的数值。",
         "limit": "本次运行已达到上限。不要再调用工具，请根据已有的信息给出最好的回答。",
         "left_out": "（此前对话的部分内容已省略或缩短。如果需要其中的信息，请再次调用工具。）",
         "call": "你没有调用工具就回答了。请现在调用其中一个工具。",
@@ -68,6 +74,8 @@ class Limits:
         turns: model replies.
         calls: tool calls.
         tokens: tokens of prompts and replies together, as the server counts them.
+        cost: what the model may cost, in the currency of its price (`toolhand.models.facts`). A model whose price is not known
+            is refused with it.
         seconds: wall-clock seconds from the moment when the run has its session to itself. A request to the model that is under
             way is cut when they are over, and the answer says that time ran out. Where they were used up between two turns,
             the model still has a quarter of them (1 to 10 seconds) for its best answer.
@@ -77,6 +85,7 @@ class Limits:
     turns: int = 20
     calls: int | None = 100
     tokens: int | None = None
+    cost: float | None = None
     seconds: float | None = None
     repairs: int = 3
 
@@ -106,30 +115,33 @@ class Progress:
             return "call_limit"
         if limits.tokens is not None and self.usage.input_tokens + self.usage.output_tokens >= limits.tokens:
             return "token_limit"
+        if limits.cost is not None and (self.usage.cost or 0.0) >= limits.cost:
+            return "cost_limit"
         if seconds_left == 0.0:
             return "time_limit"
         return "repair_limit" if self.repairs >= limits.repairs else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class Run(Generic[Output]):
     """One user message and all that came of it.
 
     Args:
-        output: the answer.
-        stopped: why it ended: "answered", the limit that was hit, "loop" (the same calls again and again), or "approval"
-            (calls wait for a person).
+        output: the answer: its text, or with `output=…` a value of that type, and None where there is none.
+        stopped: why it ended: "answered", the limit that was hit, "loop" (the same calls again and again), "approval" (calls
+            wait for a person), or "output_invalid" (no answer had the right type; `text` has the last one).
         messages: the session's whole history, this run's messages last; what is not in memory is read when it is looked at.
         new_messages: only this run's messages.
         calls: every call that was asked for, in order; a broken one has a `problem`.
         results: their results, in the same order.
         pending: the calls that wait for a person, as values that travel as JSON; `Agent.resume` goes on with them.
-        usage: tokens and requests.
+        usage: tokens and requests, and what they cost where the price is known.
         session_id: the session.
         trace_id: the mark on the run's events.
+        said: the model's last words, where the output is a value.
     """
 
-    output: Any
+    output: Output
     stopped: Stopped
     messages: Sequence[Message]
     new_messages: tuple[Message, ...]
@@ -139,8 +151,9 @@ class Run:
     pending: tuple[PendingCall, ...] = ()
     calls: tuple[ToolCall, ...] = field(default=())
     results: tuple[ToolResult, ...] = field(default=())
+    said: str = ""
 
     @property
     def text(self) -> str:
-        """The answer as text."""
-        return self.output if isinstance(self.output, str) else str(self.output)
+        """The answer as the model gave it; a value's is JSON, or the words in which it was found."""
+        return self.said or (self.output if isinstance(self.output, str) else "")

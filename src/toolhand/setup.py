@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from toolhand.core.messages import Sampling
 from toolhand.core.tools import ToolChoice
 from toolhand.models import Model
 from toolhand.observability import Sink
+from toolhand.output import OutputType
 from toolhand.plan import Rules as PlanRules
 from toolhand.protocols import ModelProtocol
 from toolhand.run import Limits
@@ -34,6 +35,7 @@ class Setup:
         sampling: temperature and the like.
         sinks: who hears of every event.
         history: how much of a conversation the model is shown.
+        output: what the answer has to be; None for text.
     """
 
     model: Model
@@ -44,6 +46,7 @@ class Setup:
     sampling: Sampling
     sinks: tuple[Sink, ...] = ()
     history: History = field(default_factory=History)
+    output: OutputType | None = None
 
     @property
     def plan_rules(self) -> PlanRules:
@@ -68,6 +71,8 @@ class Asked:
         decisions: what was decided about waiting calls, by approval id or call id.
         streams: whether the text is wanted as it comes.
         on_event: called with every event.
+        output: what the answer has to be, instead of the agent's.
+        history: what a new session begins with, in any shape that `heal` reads.
     """
 
     text: str | None
@@ -81,3 +86,5 @@ class Asked:
     decisions: Mapping[str, Decision] = field(default_factory=dict)
     streams: bool = False
     on_event: Callable[[Event], None] | None = None
+    output: OutputType | None = None
+    history: Sequence[Any] = ()

@@ -57,16 +57,19 @@ class Showing:
             self.session.window = Window()
         return self.session.window
 
-    async def messages(self, tools: Toolset, context: RunContext) -> list[Message]:
+    async def messages(
+        self, tools: Toolset, context: RunContext, sentence: str | None = None
+    ) -> list[Message]:
         """The messages for the next request, trimmed first where they are too long.
 
         Args:
             tools: what the model may call; their descriptions take room too.
             context: the run's; hears of it when the history is trimmed.
+            sentence: what the instructions say about the answer; None for their own words about it.
         """
         window, history = self._window, self.setup.history
         window.language = context.language
-        head, first = [self._instructions(tools, context)], self.session.first
+        head, first = [self._instructions(tools, context, sentence)], self.session.first
         if first is not None and first.role == "system":
             head.append(first.text)
         self._fixed = self._tools_tokens(tools) + sum(map(estimate_tokens, head))
@@ -97,13 +100,14 @@ class Showing:
         self._window.most_tokens = max(LEAST_TOKENS, int(self._window.tokens * AFTER_OVERFLOW))
         return True
 
-    def _instructions(self, tools: Toolset, context: RunContext) -> str:
-        instructions = self.setup.instructions
-        if instructions is None and len(tools):
-            if instructs(way_of(self.setup.protocol, self.session.id).protocol):
-                return ""
-            return WORDS[context.language]["instructions"]
-        return instructions or ""
+    def _instructions(self, tools: Toolset, context: RunContext, sentence: str | None) -> str:
+        words, given = WORDS[context.language], self.setup.instructions
+        if given is None and len(tools) and not instructs(way_of(self.setup.protocol, self.session.id).protocol):
+            answer = words["answer"] if sentence is None else sentence
+            return f"{words['facts']} {answer}".strip()
+        return "
+
+".join(filter(None, (given, sentence)))
 
     def _tools_tokens(self, tools: Toolset) -> int:
         known, tokens = self._tools

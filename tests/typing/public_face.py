@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import assert_type
+from typing import Any, assert_type
 
-from toolhand import Agent, Reply, Run, Tool, ToolResult, Toolset, parse, tool
+from pydantic import BaseModel
+
+from toolhand import Agent, Limits, Reply, Run, Tool, ToolResult, Toolset, parse, tool
 
 
 @tool
@@ -19,6 +21,27 @@ def called(city: str) -> str:
 
 assert_type(bare, Tool)
 assert_type(called, Tool)
-assert_type(Agent("local", tools=[bare]).run_sync("?"), Run)
+
+
+class Invoice(BaseModel):
+    total: float
+
+
+assert_type(Agent("local", tools=[bare]), Agent[str])
+assert_type(Agent("local", tools=[bare], base_url="x").run_sync("?"), Run[str])
+assert_type(Agent("local").run_sync("?").output, str)
+assert_type(Agent("local", output=Invoice), Agent[Invoice | None])
+assert_type(Agent("local", output=Invoice).run_sync("?").output, Invoice | None)
+assert_type(Agent("local", output=list[int], limits=Limits(turns=3)).run_sync("?").output, list[int] | None)
+assert_type(Agent("local", output=Invoice | int).run_sync("?").output, Any)
+assert_type(Agent("local").run_sync("?", output=Invoice), Run[Invoice | None])
+assert_type(Agent("local").run_sync("?", session="a", user="ann"), Run[str])
+
+
+async def awaited() -> None:
+    assert_type(await Agent("local").run("?", output=Invoice), Run[Invoice | None])
+    assert_type(await Agent("local", output=Invoice).resume("s"), Run[Invoice | None])
+
+
 assert_type(parse("", [bare]), Reply)
 assert_type(Toolset([bare]).call_sync("bare", {"city": "x"}), ToolResult)

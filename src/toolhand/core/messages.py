@@ -220,6 +220,8 @@ class Usage:
         output_tokens: tokens of the replies.
         cached_tokens: how many of the prompts' tokens came from the server's cache.
         cache_write_tokens: how many of them it put there, where it charges for that.
+        cost: what it cost; None where no price is known.
+        currency: of the cost, an ISO 4217 code.
     """
 
     requests: int = 0
@@ -227,6 +229,8 @@ class Usage:
     output_tokens: int = 0
     cached_tokens: int = 0
     cache_write_tokens: int = 0
+    cost: float | None = None
+    currency: str = ""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -235,6 +239,8 @@ class Usage:
             output_tokens=self.output_tokens + other.output_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
             cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            cost=self.cost if other.cost is None else (self.cost or 0.0) + other.cost,
+            currency=self.currency or other.currency,
         )
 
 

@@ -6,6 +6,6 @@ for the same field. What the loop does with it stands in `toolhand.answering`.
 
 from __future__ import annotations
 
-from toolhand.output.output_type import FINAL_ANSWER, OutputType, Validator
+from toolhand.output.output_type import FINAL_ANSWER, OutputType, Validator, output_type
 
-__all__ = ["FINAL_ANSWER", "OutputType", "Validator"]
+__all__ = ["FINAL_ANSWER", "OutputType", "Validator", "output_type"]

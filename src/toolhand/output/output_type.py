@@ -134,7 +134,7 @@ class OutputType:
             if isinstance(made, Made):
                 return made
             first = first or made
-        if not self.is_object:
+        if _is_scalar(self.schema):
             made = self.take(text.strip().strip("`").strip(), settings)
             if isinstance(made, Made):
                 return made
@@ -181,7 +181,38 @@ class OutputType:
         return json.dumps(self.parameters, ensure_ascii=False)
 
 
+def _is_scalar(schema: Mapping[str, Any]) -> bool:
+    """Whether one word can be a value, so that plain words may be one; they are no list of one word."""
+    if (
+        "enum" in schema
+        or "const" in schema
+        or schema.get("type") in ("string", "integer", "number", "boolean")
+    ):
+        return True
+    return any(map(_is_scalar, schema.get("anyOf", ())))
+
+
 def _label(annotation: Any) -> str:
     if inspect.isclass(annotation) and not typing.get_args(annotation):
         return annotation.__name__
     return str(annotation).removeprefix("typing.")
+
+
+def output_type(annotation: Any, validators: Validator | Sequence[Validator] = ()) -> OutputType | None:
+    """The `OutputType` of what a user gives; None for None.
+
+    Args:
+        annotation: a type, an `OutputType`, or None.
+        validators: one function or several.
+
+    Raises:
+        SettingsError: when it is no type that JSON can hold, or a validator is no function.
+    """
+    given = (validators,) if callable(validators) else tuple(validators)
+    if not all(map(callable, given)):
+        raise SettingsError("output_validator is a function that takes the answer, or several")
+    if annotation is None:
+        if given:
+            raise SettingsError("output_validator looks at values of output=…, and there is none")
+        return None
+    return annotation if isinstance(annotation, OutputType) else OutputType(annotation, given)
