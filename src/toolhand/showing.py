@@ -102,12 +102,14 @@ class Showing:
 
     def _instructions(self, tools: Toolset, context: RunContext, sentence: str | None) -> str:
         words, given = WORDS[context.language], self.setup.instructions
-        if given is None and len(tools) and not instructs(way_of(self.setup.protocol, self.session.id).protocol):
+        if (
+            given is None
+            and len(tools)
+            and not instructs(way_of(self.setup.protocol, self.session.id).protocol)
+        ):
             answer = words["answer"] if sentence is None else sentence
             return f"{words['facts']} {answer}".strip()
-        return "
-
-".join(filter(None, (given, sentence)))
+        return "\n\n".join(filter(None, (given, sentence)))
 
     def _tools_tokens(self, tools: Toolset) -> int:
         known, tokens = self._tools
