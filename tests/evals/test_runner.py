@@ -6,10 +6,12 @@ import asyncio
 import json
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests.evals.models import calls, clerk, forgetful, says
+from toolhand.core import plugins
 from toolhand.core.errors import ModelError, SettingsError
 from toolhand.core.messages import ModelOutput
 from toolhand.evals import runner
@@ -90,6 +92,32 @@ async def test_a_replay_asks_nobody_and_gives_the_same(models, tmp_path):
     assert asked(models) == before
     assert replayed == recorded
     assert tape.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("protocol", ["auto", *plugins.members("protocols", "PROTOCOL")])
+async def test_every_protocol_replays_to_the_same(protocol, tmp_path, models, monkeypatch):
+    """Also where the protocol is chosen by the file that an embedded model is in."""
+    real = runner.resolve
+
+    def resolve(spec, **options):
+        made = real(spec, **options)
+        made.settings = SimpleNamespace(path=Path("/models/qwen2.5-coder-1.5b-instruct.gguf"))
+        return made
+
+    monkeypatch.setattr(runner, "resolve", resolve)
+    suite, subject, tape = (
+        read_suite(SHOP),
+        Subject(model="clerk", protocol=protocol),
+        tmp_path / "tape.jsonl",
+    )
+    recorded = await evaluate(
+        suite, [subject], conditions=Conditions(tape=Tape(tape, plays=False, records=True))
+    )
+    assert asked(models)
+    replayed = await evaluate(
+        suite, [subject], conditions=Conditions(tape=Tape(tape, plays=True, records=False), plays_only=True)
+    )
+    assert replayed == recorded
 
 
 async def test_a_changed_prompt_has_no_record_and_the_gaps_can_be_filled(models, tmp_path):

@@ -6,6 +6,8 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from toolhand.core.canonical import canonical, digest
@@ -78,6 +80,8 @@ class WatchedModel:
             raise AttributeError(name)
         if self._model is not None:
             return getattr(self._model, name)
+        if name == "settings" and "file" in self._about:
+            return SimpleNamespace(path=Path(self._about["file"]))
         if name in self._about:
             return self._about[name]
         raise AttributeError(name)
@@ -102,12 +106,12 @@ class WatchedModel:
         return output
 
     async def _output(self, request: ModelRequest) -> tuple[ModelOutput, float]:
-        tape, key = self._tape, ""
+        tape, prompt = self._tape, ""
         if tape is not None:
             asked = request_digest(request)
             self._progress.asked[asked] += 1
-            key = digest("output", self._spec, asked, str(self._repeat), str(self._progress.asked[asked]))
-            played = tape.output(key)
+            prompt = digest("output", self._spec, asked, str(self._repeat), str(self._progress.asked[asked]))
+            played = tape.output(prompt, self._case)
             if played is not None:
                 return played.output, played.seconds
         if self._model is None:
@@ -121,7 +125,9 @@ class WatchedModel:
         output = await self._model.complete(request)
         seconds = round(time.perf_counter() - started, 4)  # as the tape keeps it
         if tape is not None:
-            tape.keep_output(key, output, seconds, model=self._spec, case=self._case, repeat=self._repeat)
+            tape.keep_output(
+                prompt, self._case, output, seconds=seconds, model=self._spec, repeat=self._repeat
+            )
         return output, seconds
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[TextDelta | ModelOutput]:

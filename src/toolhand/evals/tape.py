@@ -117,6 +117,7 @@ class Tape:
         self.path = Path(path).expanduser()
         self._lines = JsonLines(self.path, most_bytes=_MOST_BYTES)
         self._entries: dict[str, Mapping[str, Any]] = {}
+        self._prompts: dict[str, Mapping[str, Any]] = {}
         self._known: dict[str, Mapping[str, Any]] = {}
         if plays:
             self._read()
@@ -133,7 +134,7 @@ class Tape:
             if "model" in line and "about" in line:
                 self._known[line["model"]] = line
             elif "key" in line:
-                self._entries[line["key"]] = line
+                self._put(line)
         if not self._entries and not self.records:
             raise SettingsError(say(f"'{self.path}' holds no records", f"“{self.path}”里没有任何录制内容"))
 
@@ -150,6 +151,8 @@ class Tape:
         known = self._known.get(spec)
         if known is None and model is not None:
             facts = {name: getattr(model, name, None) for name in KEPT_FACTS}
+            path = getattr(getattr(model, "settings", None), "path", None)
+            facts["file"] = path.name if isinstance(path, Path) else None  # its profile is found by it
             now = dt.datetime.now().astimezone().isoformat(timespec="seconds")
             known = {
                 "model": spec,
@@ -169,13 +172,18 @@ class Tape:
             )
         return known
 
-    def output(self, key: str) -> Played | None:
-        """The output recorded under a key, or None.
+    def output(self, prompt: str, case: str) -> Played | None:
+        """The output recorded for a prompt, or None: that of the same case, or else of any.
+
+        Args:
+            prompt: what stands for the request, the model and the try.
+            case: the case's id. Two cases may ask the same, and need not get the same.
 
         Raises:
             SettingsError: when the record is damaged.
         """
-        entry = self._entries.get(key) if self.plays else None
+        key = digest(prompt, case)
+        entry = (self._entries.get(key) or self._prompts.get(prompt)) if self.plays else None
         if entry is None:
             return None
         try:
@@ -183,11 +191,15 @@ class Tape:
         except (ValidationError, KeyError, TypeError, ValueError):
             raise self._damaged(key) from None
 
-    def keep_output(self, key: str, output: ModelOutput, seconds: float, **about: Any) -> None:
+    def keep_output(
+        self, prompt: str, case: str, output: ModelOutput, *, seconds: float, **about: Any
+    ) -> None:
         """Records an output."""
         if self.records:
             body = _outputs().dump_python(output, mode="json", exclude_defaults=True)
-            self._keep({"key": key, "output": body, "seconds": seconds, **about})
+            key = digest(prompt, case)
+            entry = {"key": key, "prompt": prompt, "output": body, "seconds": seconds, "case": case}
+            self._keep({**entry, **about})
 
     def outcome(self, key: str) -> Value | ToolError | None:
         """The tool's result recorded under a key, or None.
@@ -217,7 +229,12 @@ class Tape:
 
     def _keep(self, entry: Mapping[str, Any]) -> None:
         self._lines.append(entry)
+        self._put(entry)
+
+    def _put(self, entry: Mapping[str, Any]) -> None:
         self._entries[entry["key"]] = entry
+        if "prompt" in entry:
+            self._prompts[entry["prompt"]] = entry
 
     def _damaged(self, key: str) -> SettingsError:
         return SettingsError(
