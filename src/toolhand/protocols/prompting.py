@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from toolhand.arguments.expectation import stand_in
 from toolhand.arguments.plans import tool_shape
@@ -22,6 +22,7 @@ from toolhand.core.messages import Message, ModelRequest, Note, Text, ToolCall, 
 from toolhand.core.tools import Tool, ToolChoice
 from toolhand.protocols import Reader
 from toolhand.protocols.reading.stream import TextReader
+from toolhand.protocols.turns import WrittenTurns
 from toolhand.tools.collection import ToolCollection
 from toolhand.tools.export import visible_parameters
 
@@ -45,6 +46,9 @@ class Writing:
     results: Callable[[Sequence[ToolResult], Language], str]
     choice: Mapping[Language, Mapping[str, str]]
     stop: tuple[str, ...] = ()
+
+
+_TURNS: Final = WrittenTurns()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,26 +85,22 @@ def rendered(
     instructions = [message.text for message in messages if message.role == "system"]
     if len(tools):
         instructions.append(writing.rules(tools, language))
-    turns: list[tuple[str, str]] = []
-    for message in messages:
-        if message.role == "system":
-            continue
-        role = "assistant" if message.role == "assistant" else "user"
-        _add(turns, role, _written(writing, message, language))
+    said = [message for message in messages if message.role != "system"]
+    body = _TURNS.turns(said, lambda message: _written(writing, message, language), writing, language)
     if len(tools) and (choice.mode != "auto" or choice.names):
-        _add(turns, "user", choice_sentence(choice, writing.choice[language]))
+        _add(body, choice_sentence(choice, writing.choice[language]))
     text = "\n\n".join(part for part in instructions if part)
     head = [Message(role="system", parts=(Text(text),))] if text else []
-    body = [Message(role=role, parts=(Text(text),)) for role, text in turns]  # type: ignore[arg-type]
     stop = writing.stop if len(tools) else ()
     return ModelRequest(messages=(*head, *body), tool_choice=choice, stop=stop, language=language)
 
 
-def _add(turns: list[tuple[str, str]], role: str, text: str) -> None:
-    if turns and turns[-1][0] == role:  # many chat templates want the roles in turns
-        turns[-1] = (role, f"{turns[-1][1]}\n\n{text}")
+def _add(turns: list[Message], text: str) -> None:
+    """Adds the program's words as the user's, to his last ones where he spoke last."""
+    if turns and turns[-1].role == "user":
+        turns[-1] = Message(role="user", parts=(Text(f"{turns[-1].text}\n\n{text}"),))
     else:
-        turns.append((role, text))
+        turns.append(Message(role="user", parts=(Text(text),)))
 
 
 def _written(writing: Writing, message: Message, language: Language) -> str:

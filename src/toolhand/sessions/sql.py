@@ -83,7 +83,7 @@ class SqlStore(ABC):
             return (yield from self._queued(no, holder, ticket, holds or older[0]))
         epoch += holds != holder
         yield (
-            f"UPDATE session SET epoch = ?, holder = ?, lease_until = {now} + ?, updated = {now} WHERE no = ?",  # noqa: S608
+            f"UPDATE session SET epoch = ?, holder = ?, lease_until = {now} + ? WHERE no = ?",  # noqa: S608
             (epoch, holder, self.lease_seconds, no),
         )
         if ticket:
