@@ -8,7 +8,6 @@ import random
 from toolhand.core.messages import Message, Note, Text, user
 from toolhand.protocols.turns import WrittenTurns
 
-
 ONE, TWO = object(), object()
 
 
