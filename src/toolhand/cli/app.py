@@ -10,7 +10,7 @@ import traceback
 import typer
 
 from toolhand import __version__
-from toolhand.cli import demo, drift, eval, models, probe, run, tools  # noqa: A004 - the command's name
+from toolhand.cli import demo, drift, eval, models, plan, probe, run, tools  # noqa: A004 - the command's name
 from toolhand.cli.terminal import cannot_write, give_up_output, prepare_streams, shortened
 from toolhand.cli.usage import WRONG_WORDS, wrong_words
 from toolhand.cli.words import say
@@ -35,6 +35,7 @@ app.command("demo", help=demo.HELP)(demo.demo)
 app.command("probe", help=probe.HELP)(probe.probe)
 app.add_typer(models.app, name="models", help=models.HELP)
 app.add_typer(drift.app, name="drift", help=drift.HELP)
+app.add_typer(plan.app, name="plan", help=plan.HELP)
 app.add_typer(tools.app, name="tools", help=tools.HELP)
 app.add_typer(eval.app, name="eval", help=eval.HELP)
 

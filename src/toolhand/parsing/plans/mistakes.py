@@ -61,10 +61,14 @@ def _blank(text: str) -> str:
 def syntax_problem(error: Any, line: Line, parse: Callable[[str], object], language: Language) -> ToolError:
     """The problem of a line that the grammar refuses, known by its likeness to an example."""
     first = line.text.split(maxsplit=1)[0].strip(":({").lower()
-    column = error.column if isinstance(error.column, int) and error.column > 0 else len(line.text) + 1
+    token = getattr(error, "token", None)
+    is_end = token is not None and token.type == "$END"
+    column = len(line.text) + 1 if is_end else int(error.column)
     if first in _PYTHON:
         return problem("python", line, language, word=first)
-    if line.text[column - 1 : column] in {'"', "'"}:
+    if token is None and line.text[column - 1 : column] in {'"', "'"}:
         return problem("string", line, language, column=column)
-    key = error.match_examples(parse, _examples(), use_accepts=False) or "other"
+    key = (
+        error.match_examples(parse, _examples(), token_type_match_fallback=True, use_accepts=False) or "other"
+    )
     return problem(key, line, language, column=column)

@@ -11,12 +11,16 @@ from typing import Any, TypeAlias
 from toolhand.core.errors import ToolError
 from toolhand.core.messages import Fix
 
-_LIKE_A_REFERENCE = re.compile(r"\$(?=[{\w])|\{(?=[$\w])")
+_ESCAPED = r"\\\g<0>"
+_SINGLE = "'"
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[^\W\dA-Za-z_]\w*")
+_LIKE_A_REFERENCE = re.compile(r"\$(?=[{\w]|\Z)|\{(?=[${\w\s]|\Z)")
 
 
 def quoted(text: str) -> str:
     """A text in quotes, in which nothing passes for a reference."""
-    return _LIKE_A_REFERENCE.sub(r"\\\g<0>", json.dumps(text, ensure_ascii=False))
+    inner = json.dumps(text, ensure_ascii=False)[1:-1]
+    return f'"{_LIKE_A_REFERENCE.sub(_ESCAPED, inner)}"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +46,15 @@ class Reference:
     path: tuple[str | int, ...] = ()
 
     def __str__(self) -> str:
-        keys = (f".{key}" if isinstance(key, str) and key.isidentifier() else f"[{json.dumps(key, ensure_ascii=False)}]"
-                for key in self.path)  # fmt: skip
-        return f"${self.name}{''.join(keys)}"
+        return self.written('"')
+
+    def written(self, mark: str) -> str:
+        """It as it stands in a plan, with these marks around keys that are no words."""
+        keys = (f".{key}" if _WORD.fullmatch(str(key)) else f"[{mark}{key}{mark}]" for key in self.path)
+        plain = (
+            f"[{key}]" if isinstance(key, int) else word for key, word in zip(self.path, keys, strict=True)
+        )
+        return f"${self.name}{''.join(plain)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +64,10 @@ class Template:
     parts: tuple[str | Reference, ...]
 
     def __str__(self) -> str:
-        texts = (quoted(part)[1:-1] if isinstance(part, str) else f"{{{part}}}" for part in self.parts)
+        texts = (
+            quoted(part)[1:-1] if isinstance(part, str) else f"{{{part.written(_SINGLE)}}}"
+            for part in self.parts
+        )
         return f'"{"".join(texts)}"'
 
 

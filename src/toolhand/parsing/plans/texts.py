@@ -13,7 +13,8 @@ _TAIL: Final = r"((?:\.(?:[A-Za-z0-9_]+|[^\W\dA-Za-z_]\w*)|\[(?:-?\d+|\"[^\"\n]*
 _NAME: Final = r"([A-Za-z_][A-Za-z0-9_]*|[^\W\dA-Za-z_]\w*)"
 # In a text: an escape, `{$w.a}` or `{{w}}`, `${w.a}`, `$w.a`.
 _IN_TEXT: Final = re.compile(
-    rf"\\(u[0-9a-fA-F]{{4}}|.)|\{{\{{?\s*(\$?){_NAME}{_TAIL}\s*\}}?\}}|\$\{{{_NAME}{_TAIL}\}}|\${_NAME}{_TAIL}",
+    rf"\\(u[0-9a-fA-F]{{4}}|.)|\{{\{{\s*(\$?){_NAME}{_TAIL}\s*\}}\}}|\{{\s*(\$?){_NAME}{_TAIL}\s*\}}"
+    rf"|\$\{{{_NAME}{_TAIL}\}}|\${_NAME}{_TAIL}",
     re.DOTALL,
 )
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "\0"}
@@ -59,9 +60,10 @@ def _escaped(escape: str) -> str:
 def _piece(found: re.Match[str], saved: Collection[str]) -> str | Reference:
     if found[1]:
         return _escaped(found[1])
-    name, tail = found[3] or found[5] or found[7], found[4] or found[6] or found[8] or ""
+    name = found[3] or found[6] or found[8] or found[10]
+    tail = found[4] or found[7] or found[9] or found[11] or ""
     is_whole = found.end() - found.start() >= len(found.string)
-    is_marked = bool(found[2] or found[5] or (found[7] and is_whole))
+    is_marked = bool(found[2] or found[5] or found[8] or (found[10] and is_whole))
     return Reference(name, path(tail)) if is_marked or name in saved else found[0]
 
 
