@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +99,7 @@ def run_file(
     source, toolset = _source(file), load_tools(tools)
     show = None if as_json else _Steps()
     options: dict[str, Any] = {"session": session} if session else {}
-    run = run_blocking(
+    run = _quietly(
         run_plan(
             source,
             toolset,
@@ -107,7 +109,8 @@ def run_file(
             language=language_of_person(),
             on_event=show,
             **options,
-        )
+        ),
+        as_json=as_json,
     )
     return _told(run, session, as_json=as_json)
 
@@ -121,7 +124,7 @@ def resume_file(
     as_json: bool = JSON,
 ) -> int:
     show = None if as_json else _Steps()
-    run = run_blocking(
+    run = _quietly(
         resume_plan(
             session,
             load_tools(tools),
@@ -130,9 +133,16 @@ def resume_file(
             policies=_policies(),
             language=language_of_person(),
             on_event=show,
-        )
+        ),
+        as_json=as_json,
     )
     return _told(run, session, as_json=as_json)
+
+
+def _quietly(work: Awaitable[PlanRun], *, as_json: bool) -> PlanRun:
+    """Runs; whatever a tool prints does not get between the lines of the JSON."""
+    with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
+        return run_blocking(work)
 
 
 def _source(file: str) -> str:
