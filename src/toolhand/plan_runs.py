@@ -6,13 +6,14 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Unpack
 
-from toolhand.agent import Agent, ResumeOptions, RunOptions
+from toolhand.agent import Agent
 from toolhand.arguments.settings import BindSettings
 from toolhand.core.approvals import Decision, PendingCall
 from toolhand.core.events import TextDelta
 from toolhand.core.language import Language
 from toolhand.core.messages import FinishReason, Message, ModelOutput, ModelRequest, RawCall, Reply, ToolCall
 from toolhand.core.tools import ToolChoice
+from toolhand.options import ResumeOptions, RunOptions
 from toolhand.plan import Rules, read
 from toolhand.policies import Policy
 from toolhand.protocols import Reader

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Awaitable
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +139,7 @@ def resume_file(
     return _told(run, session, as_json=as_json)
 
 
-def _quietly(work: Awaitable[PlanRun], *, as_json: bool) -> PlanRun:
+def _quietly(work: Coroutine[Any, Any, PlanRun], *, as_json: bool) -> PlanRun:
     """Runs; whatever a tool prints does not get between the lines of the JSON."""
     with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
         return run_blocking(work)
