@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from toolhand.core.messages import Fix
 from toolhand.parsing.loose import Key
+from toolhand.protocols.reading.failures import Failure
 
 Introduction = Literal["marked", "label", "block", "bare"]
 """How a candidate is introduced: by a marker that means a call, by a label, as a block of its own, or by nothing."""
@@ -26,7 +27,7 @@ class Asked:
         arguments: what was sent.
         fixes: the liberties taken so far.
         state: whether it is all there.
-        problem: why it cannot be read, or "".
+        problem: why it cannot be read, or None.
         is_certain: whether it could be nothing but a call (its keys say so), were its name a tool's.
         save_as: the variable that a plan keeps its result in.
         when: the condition that a plan puts before it.
@@ -37,7 +38,7 @@ class Asked:
     arguments: Mapping[str, Any]
     fixes: tuple[Fix, ...] = ()
     state: State = "whole"
-    problem: str = ""
+    problem: Failure | None = None
     is_certain: bool = True
     save_as: str = ""
     when: str = ""

@@ -12,7 +12,7 @@ from toolhand.parsing.pythonic import PythonCall
 from toolhand.parsing.simple_yaml import YamlError, read_yaml
 from toolhand.protocols.reading.asked import STOPS, Asked, State
 from toolhand.protocols.reading.elements import closing_tag, read_pairs, read_parameters
-from toolhand.protocols.reading.failures import syntax_problem
+from toolhand.protocols.reading.failures import Failure, syntax_problem
 from toolhand.protocols.reading.markers import Marker, marker_at
 from toolhand.protocols.reading.scan import Scan
 from toolhand.tools.collection import folded
@@ -371,7 +371,7 @@ def _only_name(scan: Scan, name: str, after: int, body: Body) -> int:
     body.is_readable = True
     tool = scan.tools.lookup(name)
     if tool is None and not ("_" in name or "." in name):
-        body.asked.append(Asked("", {}, problem="What stands between the markers is not a call."))
+        body.asked.append(Asked("", {}, problem=Failure(kind="no_call")))
     else:
         body.asked.append(Asked(name, {}))
     return after

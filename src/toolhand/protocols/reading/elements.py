@@ -16,6 +16,7 @@ from toolhand.parsing.loose import LooseError, read_value
 from toolhand.parsing.simple_yaml import YamlError, read_yaml
 from toolhand.protocols.reading.asked import STOPS, Asked
 from toolhand.protocols.reading.envelopes import Envelopes
+from toolhand.protocols.reading.failures import Failure
 from toolhand.protocols.reading.markers import marker_at
 from toolhand.tools.collection import folded
 
@@ -166,7 +167,8 @@ def _json_body(
     try:
         loose = read_value(text, pos, stops=STOPS)
     except LooseError as problem:
-        asked.problem = f"{problem.reason} at character {problem.position - pos + 1} of the arguments"
+        facts = {"character": problem.position - pos + 1}
+        asked.problem = Failure(kind="character", reason=problem.reason, facts=facts)
         close = _OUTER_CLOSE.search(text, problem.position)
         line = text.find("\n", problem.position)
         return asked, close.start() if close else line if line >= 0 else problem.position

@@ -14,7 +14,7 @@ from toolhand.parsing.loose import Loose, LooseError, read_value
 from toolhand.parsing.pythonic import PythonCall, read_arguments
 from toolhand.protocols.reading.asked import STOPS, Candidate, Fence, Scanned
 from toolhand.protocols.reading.envelopes import Envelopes
-from toolhand.protocols.reading.failures import syntax_problem
+from toolhand.protocols.reading.failures import Failure, syntax_problem
 from toolhand.protocols.reading.family import Family
 from toolhand.protocols.reading.markers import Marker, marker_at
 from toolhand.tools.collection import ToolCollection
@@ -167,9 +167,9 @@ class Scan:
         except LooseError:
             return None
 
-    def failure_words(self, start: int) -> str:
-        """What was wrong with the value that began at `start`, in words that name the place."""
-        return syntax_problem(self.failed, self.text[start:], start) if self.failed is not None else ""
+    def failure_at(self, start: int) -> Failure | None:
+        """What was wrong with the value that began at `start`."""
+        return None if self.failed is None else syntax_problem(self.failed, self.text[start:], start)
 
     def is_quoted(self, position: int) -> bool:
         """Whether what begins there stands in backticks or directly behind a quotation mark."""

@@ -12,9 +12,11 @@ from toolhand.arguments.expectation import stand_in
 from toolhand.arguments.plans import tool_shape
 from toolhand.arguments.settings import DEFAULT, BindSettings
 from toolhand.core.errors import ErrorCode, ToolError
+from toolhand.core.language import Language
 from toolhand.core.messages import FinishReason, Reply, ToolCall
 from toolhand.parsing.costs import fix
 from toolhand.protocols.reading.asked import Asked, Candidate, Scanned
+from toolhand.protocols.reading.failures import WORDS, failed
 from toolhand.protocols.reading.judge import judge
 from toolhand.protocols.reading.markers import BRACKET_BEGUN, TAG_BEGUN
 from toolhand.protocols.reading.program import Plan, Step
@@ -219,14 +221,7 @@ class Settler:
         self, candidate: Candidate, settled: Settled, finish_reason: FinishReason, *, is_doubtful: bool
     ) -> None:
         if not candidate.asked and candidate.answer is None:
-            settled.problems.append(
-                ToolError(
-                    code=ErrorCode.TRUNCATED if finish_reason == "length" else ErrorCode.UNPARSEABLE,
-                    message="There is a marker of a tool call, and no call that can be read behind it.",
-                    retryable=True,
-                    hint="Write the whole call again: the tool's name and its arguments.",
-                )
-            )
+            settled.problems.append(failed("marker", self.settings.language, code=_code(finish_reason)))
         for asked in candidate.asked:
             self._bind(asked, candidate, settled, finish_reason, is_doubtful=is_doubtful)
 
@@ -240,7 +235,7 @@ class Settler:
         is_doubtful: bool,
     ) -> None:
         call = ToolCall(id=self.new_id(), name=asked.name, arguments=asked.arguments, fixes=asked.fixes)
-        problem = _unreadable(asked, finish_reason)
+        problem = _unreadable(asked, finish_reason, self.settings.language)
         if problem is not None:
             settled.fail(call, problem)
             return
@@ -252,7 +247,10 @@ class Settler:
             settled.fail(call, bound)
             return
         if is_doubtful and bound.tool.rules.effect != "reads":
-            settled.fail(bound.call, _doubt(bound.call.name))
+            settled.fail(
+                bound.call,
+                failed("doubt", self.settings.language, code=ErrorCode.DOUBTFUL, name=bound.call.name),
+            )
             return
         done = bound.call
         if stand_ins:
@@ -286,14 +284,7 @@ class Settler:
         if not is_begun or begin < len(shown.text) or said[:begin].endswith(("`", '"', "'", "“")):
             return said
         if not settled.calls and "think" not in said[begin:].lower():
-            settled.problems.append(
-                ToolError(
-                    code=ErrorCode.TRUNCATED if finish_reason == "length" else ErrorCode.UNPARSEABLE,
-                    message="The output ends where a tool call begins.",
-                    retryable=True,
-                    hint="Write the whole call again.",
-                )
-            )
+            settled.problems.append(failed("begun", self.settings.language, code=_code(finish_reason)))
         return said[:begin].rstrip()
 
     def _look_into(self, thinking: str, settled: Settled) -> None:
@@ -302,42 +293,28 @@ class Settler:
         for candidate in scanned.candidates:
             for asked in candidate.asked:
                 if self.tools.lookup(asked.name) is not None and not asked.problem:
-                    settled.problems.append(
-                        ToolError(
-                            code=ErrorCode.UNPARSEABLE,
-                            message=f"The call of '{asked.name}' stands only inside the reasoning, so it was not run.",
-                            retryable=True,
-                            hint="If it is meant, write it again outside the reasoning; if not, answer the user.",
-                        )
-                    )
+                    settled.problems.append(failed("thought", self.settings.language, name=asked.name))
                     return
 
 
-def _unreadable(asked: Asked, finish_reason: FinishReason) -> ToolError | None:
+def _code(finish_reason: FinishReason) -> ErrorCode:
+    return ErrorCode.TRUNCATED if finish_reason == "length" else ErrorCode.UNPARSEABLE
+
+
+def _unreadable(asked: Asked, finish_reason: FinishReason, language: Language) -> ToolError | None:
     if asked.state == "cut" or (asked.state == "unclosed" and finish_reason == "length"):
-        name = f" of '{asked.name}'" if asked.name else ""
+        kind = "half_of" if asked.name else "half"
+        return failed(kind, language, code=_code(finish_reason), hint="half_hint", name=asked.name)
+    if asked.problem is not None:
         return ToolError(
-            code=ErrorCode.TRUNCATED if finish_reason == "length" else ErrorCode.UNPARSEABLE,
-            message=f"The call{name} ends in the middle of its arguments, so it was not run.",
+            code=ErrorCode.UNPARSEABLE,
+            message=asked.problem.said(language),
             retryable=True,
-            hint="Write the whole call again, with smaller arguments if they are long.",
-        )
-    if asked.problem:
-        return ToolError(
-            code=ErrorCode.UNPARSEABLE, message=asked.problem, retryable=True, hint="Write the call again."
+            hint=WORDS[language]["again"],
         )
     if asked.state == "unclosed" and not any(taken.kind == "missing_closer" for taken in asked.fixes):
         asked.fixes = (*asked.fixes, fix("missing_closer"))
     return None
-
-
-def _doubt(name: str) -> ToolError:
-    return ToolError(
-        code=ErrorCode.DOUBTFUL,
-        message=f"It is not clear whether '{name}' is to be called, and it changes something.",
-        retryable=True,
-        hint="Did you mean to call it? Answer with only the call, or with no.",
-    )
 
 
 def _with_variables(arguments: Any, asked: Asked, stand_ins: dict[str, Any]) -> dict[str, Any]:

@@ -7,10 +7,11 @@ from typing import Any
 
 from toolhand.arguments.bind import bind
 from toolhand.core.errors import ErrorCode, ToolError
+from toolhand.core.language import Language
 from toolhand.core.messages import FinishReason, Fix, RawCall, ToolCall
 from toolhand.parsing.costs import fix
 from toolhand.parsing.loose import Loose, LooseError, read_value
-from toolhand.protocols.reading.failures import syntax_problem
+from toolhand.protocols.reading.failures import WORDS, Failure, failed, syntax_problem
 from toolhand.protocols.reading.settle import Settled, Settler
 
 _NOTHING = frozenset(("", "null", "None", "{}", "undefined"))
@@ -18,7 +19,7 @@ _NOTHING = frozenset(("", "null", "None", "{}", "undefined"))
 
 def settle_structured(settler: Settler, calls: Sequence[RawCall], finish_reason: FinishReason) -> Settled:
     """Binds structured calls. Every call gets an id that no other has; a broken one keeps its place and its id."""
-    settled = Settled()
+    settled, language = Settled(), settler.settings.language
     seen: set[str] = set()
     for index, raw in enumerate(calls):
         call_id = raw.id.strip() if raw.id else ""
@@ -26,7 +27,7 @@ def settle_structured(settler: Settler, calls: Sequence[RawCall], finish_reason:
             call_id = settler.new_id()
         seen.add(call_id)
         may_be_cut = finish_reason == "length" and index == len(calls) - 1
-        arguments, fixes, problem = _arguments(raw.arguments, may_be_cut=may_be_cut)
+        arguments, fixes, problem = _arguments(raw.arguments, language, may_be_cut=may_be_cut)
         call = ToolCall(id=call_id, name=raw.name, arguments=arguments, fixes=fixes)
         if problem is not None:
             tool = settler.tools.lookup(raw.name)
@@ -40,7 +41,9 @@ def settle_structured(settler: Settler, calls: Sequence[RawCall], finish_reason:
     return settled
 
 
-def _arguments(raw: Any, *, may_be_cut: bool) -> tuple[Any, tuple[Fix, ...], ToolError | None]:
+def _arguments(
+    raw: Any, language: Language, *, may_be_cut: bool
+) -> tuple[Any, tuple[Fix, ...], ToolError | None]:
     """The arguments as a value, the liberties taken, and what is wrong."""
     if raw is None:
         return {}, (), None
@@ -50,9 +53,9 @@ def _arguments(raw: Any, *, may_be_cut: bool) -> tuple[Any, tuple[Fix, ...], Too
         return raw, (), None
     text = raw.strip()
     if text in _NOTHING:
-        return {}, (), _cut() if may_be_cut and text != "{}" and text else None
+        return {}, (), _cut(language) if may_be_cut and text != "{}" and text else None
     if text.startswith("```"):
-        return _fenced(text, may_be_cut=may_be_cut)
+        return _fenced(text, language, may_be_cut=may_be_cut)
     if text[0] not in "{[\"'｛［":
         return text, (fix("bare_text"),), None
     try:
@@ -60,27 +63,29 @@ def _arguments(raw: Any, *, may_be_cut: bool) -> tuple[Any, tuple[Fix, ...], Too
     except LooseError as problem:
         if text[0] not in "{｛":
             return text, (fix("bare_text"),), None
-        return {}, (), _invalid(syntax_problem(problem, text))
-    return _checked(loose, text, may_be_cut=may_be_cut)
+        return {}, (), _invalid(syntax_problem(problem, text), language)
+    return _checked(loose, text, language, may_be_cut=may_be_cut)
 
 
-def _fenced(text: str, *, may_be_cut: bool) -> tuple[Any, tuple[Fix, ...], ToolError | None]:
+def _fenced(
+    text: str, language: Language, *, may_be_cut: bool
+) -> tuple[Any, tuple[Fix, ...], ToolError | None]:
     """Arguments in a fence."""
-    value, fixes, problem = _arguments(text.strip("`").removeprefix("json").strip(), may_be_cut=may_be_cut)
+    value, fixes, problem = _arguments(
+        text.strip("`").removeprefix("json").strip(), language, may_be_cut=may_be_cut
+    )
     return value, (*fixes, fix("fence")), problem
 
 
-def _checked(loose: Loose, text: str, *, may_be_cut: bool) -> tuple[Any, tuple[Fix, ...], ToolError | None]:
+def _checked(
+    loose: Loose, text: str, language: Language, *, may_be_cut: bool
+) -> tuple[Any, tuple[Fix, ...], ToolError | None]:
     if loose.open_path is not None and (may_be_cut or loose.is_cut or loose.open_path):
         if may_be_cut:
-            return {}, loose.fixes, _cut()
+            return {}, loose.fixes, _cut(language)
         key = next((part for part in reversed(loose.open_path) if isinstance(part, str)), "")
-        where = f' inside the key "{key}"' if key else ""
-        return (
-            {},
-            loose.fixes,
-            _invalid(f"The arguments are not valid JSON: they end{where}, at character {len(text)}."),
-        )
+        facts = {"key": key, "character": len(text)}
+        return {}, loose.fixes, _invalid(Failure(kind="ends_in" if key else "ends", facts=facts), language)
     rest = text[loose.end :].strip().strip("}]`;").strip()
     fixes = loose.fixes
     if rest[:1] in ("{", "["):
@@ -89,13 +94,8 @@ def _checked(loose: Loose, text: str, *, may_be_cut: bool) -> tuple[Any, tuple[F
         except LooseError:
             again = None
         if again is not None and again.value != loose.value:
-            return (
-                {},
-                fixes,
-                _invalid(
-                    f"The arguments are not valid JSON: a second object begins at character {text.find(rest, loose.end) + 1}."
-                ),
-            )
+            facts = {"character": text.find(rest, loose.end) + 1}
+            return {}, fixes, _invalid(Failure(kind="second", facts=facts), language)
         fixes = (*fixes, fix("nested_twice"))
     value = loose.value
     if isinstance(value, str) and value.strip()[:1] in ("{", "["):
@@ -108,19 +108,14 @@ def _checked(loose: Loose, text: str, *, may_be_cut: bool) -> tuple[Any, tuple[F
     return value, fixes, None
 
 
-def _invalid(message: str) -> ToolError:
+def _invalid(failure: Failure, language: Language) -> ToolError:
     return ToolError(
         code=ErrorCode.INVALID_JSON,
-        message=message,
+        message=failure.said(language),
         retryable=True,
-        hint="Send the arguments again as one JSON object.",
+        hint=WORDS[language]["invalid_hint"],
     )
 
 
-def _cut() -> ToolError:
-    return ToolError(
-        code=ErrorCode.TRUNCATED,
-        message="The output was cut off inside the arguments of this call, so it was not run.",
-        retryable=True,
-        hint="Call it again with a smaller payload, in several steps if need be.",
-    )
+def _cut(language: Language) -> ToolError:
+    return failed("cut", language, code=ErrorCode.TRUNCATED)

@@ -9,6 +9,7 @@ import re
 
 from toolhand.parsing.loose import LooseError
 from toolhand.protocols.reading.asked import Asked, Candidate
+from toolhand.protocols.reading.failures import Failure
 from toolhand.protocols.reading.family import Family
 from toolhand.protocols.reading.scan import Scan
 
@@ -51,7 +52,7 @@ def _call(scan: Scan, start: int, body: int, name: str) -> Candidate:
         raw = text[body:stop].strip()
         inner = scan.envelopes.with_text(name, tool, raw) if not raw.startswith("{") else None
         asked = inner or Asked(
-            name, {}, problem=f"The arguments of '{name}' are not valid JSON: {problem.reason}."
+            name, {}, problem=Failure(kind="named", reason=problem.reason, facts={"name": name})
         )
         return Candidate(start, end.end() if end else stop, "marked", [asked])
     asked = scan.envelopes.with_value(name, tool, loose.value) or Asked(name, {})

@@ -57,7 +57,7 @@ def _unreadable(scan: Scan, start: int) -> Candidate | None:
     if not name or scan.tools.lookup(name) is None or not scan.failed.path:
         return None
     end = scan.text.find("\n", scan.failed.position)
-    problem = scan.failure_words(start)
+    problem = scan.failure_at(start)
     return Candidate(start, end if end > 0 else len(scan.text), "bare", [Asked(name, {}, problem=problem)])
 
 

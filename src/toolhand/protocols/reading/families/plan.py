@@ -13,6 +13,7 @@ from toolhand.parsing.loose import LooseError
 from toolhand.parsing.pythonic import PythonCall
 from toolhand.protocols.reading.asked import Asked, Candidate, Introduction
 from toolhand.protocols.reading.body import call_of
+from toolhand.protocols.reading.failures import Failure
 from toolhand.protocols.reading.family import Family
 from toolhand.protocols.reading.scan import Scan
 
@@ -153,7 +154,7 @@ def _statement(scan: Scan, pos: int, saved: set[str]) -> tuple[Asked, int, str, 
         broken = Asked(
             name,
             {},
-            problem=f"The arguments of '{name}' cannot be read: {problem.reason} at '{problem.key}'.",
+            problem=Failure(kind="key", reason=problem.reason, facts={"name": name, "key": problem.key}),
         )
         stop = text.find("\n", problem.position)
         return broken, stop + 1 if stop >= 0 else len(text), "", False
