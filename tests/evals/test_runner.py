@@ -175,6 +175,28 @@ async def test_the_results_of_real_tools_are_replayed_too(tmp_path):
     assert again == first  # a live tool would have given 2, and the prompt would have had no record
 
 
+async def test_what_a_tool_gave_is_recorded_as_a_model_sees_it(tmp_path):
+    (tmp_path / "t.py").write_text(
+        "from toolhand import tool\n\n@tool\ndef customer() -> dict:\n    'A customer.'\n    return {'phone': '13812345678', 'name': 'Li'}\n"
+    )
+    file = tmp_path / "c.yaml"
+    file.write_text("tools: t.py\ncases:\n  - {id: a, question: Who?, calls: [customer], text: Li}\n")
+    MODELS["teller"] = lambda request: says("Li") if request.messages[-1].results else calls("customer", "{}")
+    tape, subject = tmp_path / "tape.jsonl", Subject(model="teller", protocol="native")
+    done = await evaluate(
+        read_suite(file), [subject], conditions=Conditions(tape=Tape(tape, plays=False, records=True))
+    )
+    assert done[0].passes
+    assert '"tool": "customer"' in tape.read_text("utf-8")
+    assert "13812345678" not in tape.read_text("utf-8")
+    again = await evaluate(
+        read_suite(file),
+        [subject],
+        conditions=Conditions(tape=Tape(tape, plays=True, records=False), plays_only=True),
+    )
+    assert again == done
+
+
 async def test_a_hundred_cases_are_replayed_quickly_and_to_the_same_figures(tmp_path):
     written = [case.written for case in read_suite(SHOP).cases]
     cases = [read_case({**written[n % 7], "id": f"{written[n % 7]['id']}-{n}"}) for n in range(100)]

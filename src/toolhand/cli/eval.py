@@ -142,6 +142,9 @@ def run(
     temperature: float | None = typer.Option(
         None, "--temperature", min=0, help=say("Of the model.", "采样温度。")
     ),
+    max_tokens: int | None = typer.Option(
+        None, "--max-tokens", min=1, help=say("The bound on a reply's length.", "每次回复的长度上限。")
+    ),
     seconds: float = typer.Option(
         300.0, "--seconds", min=0.1, help=say("The most time for one question.", "每个问题最多用时（秒）。")
     ),
@@ -176,7 +179,7 @@ def run(
         for model in chosen:
             ensure_weights(model, err, is_agreed=yes)
     conditions = Conditions(
-        sampling=Sampling(temperature=temperature),
+        sampling=Sampling(temperature=temperature, max_tokens=max_tokens),
         seconds=seconds,
         runs_writing_tools=allow_writes,
         tape=tape_of(record, replay),

@@ -97,13 +97,18 @@ async def evaluate(
             on_attempt(ended)
 
     models = {subject.model: _model(subject.model, conditions, options or {}) for subject in subjects}
-    for number, subject in enumerate(subjects):
-        model = models[subject.model]
-        work = [(case, turn) for turn in range(1, repeat + 1) for case in suite.cases]
-        here = _with_clock(conditions, subject, model)
-        await _try_all(work, subject, model, here, concurrency=concurrency, keep=keep)
-        if model is not None and subject.model not in {later.model for later in subjects[number + 1 :]}:
-            await model.close()
+    try:
+        for number, subject in enumerate(subjects):
+            model = models[subject.model]
+            work = [(case, turn) for turn in range(1, repeat + 1) for case in suite.cases]
+            here = _with_clock(conditions, subject, model)
+            await _try_all(work, subject, model, here, concurrency=concurrency, keep=keep)
+            if model is not None and subject.model not in {later.model for later in subjects[number + 1 :]}:
+                await model.close()
+    finally:
+        for model in models.values():
+            if model is not None:
+                await model.close()
     return done
 
 

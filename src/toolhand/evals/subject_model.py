@@ -19,6 +19,7 @@ from toolhand.core.tools import Tool
 from toolhand.evals.tape import NoRecordError, Tape, request_digest
 from toolhand.models import Model
 from toolhand.policies import Proceed
+from toolhand.policies.redact import redact
 
 
 class CutError(Exception):
@@ -147,7 +148,7 @@ class WatchedModel:
 
 
 class TapedResults:
-    """The innermost policy: records what real tools gave, and gives it again in a replay.
+    """The innermost policy: records what models see of real tools' results, and gives it again in a replay.
 
     Args:
         tape: where it is kept.
@@ -181,5 +182,17 @@ class TapedResults:
                 )
             )
         result = await proceed(call, context)
-        self._tape.keep_outcome(key, result.outcome, tool=call.tool.name, case=self._case)
+        if self._tape.records:
+            seen = await _masked(call, context, result)
+            self._tape.keep_outcome(key, seen.outcome, tool=call.tool.name, case=self._case)
         return result
+
+
+async def _masked(call: BoundCall, context: RunContext, result: ToolResult) -> ToolResult:
+    """The result as the policies outside of here let a model see it; masking it again changes nothing."""
+
+    async def given(call: BoundCall, context: RunContext) -> ToolResult:
+        del call, context
+        return result
+
+    return await redact(call, context, given)

@@ -1,8 +1,8 @@
 """Recording what models and tools gave, and replaying it: a change of a parser or a prompt is then judged without a model.
 
 A model's output is kept under a hash of the request as the protocol rendered it, so a changed prompt finds no record and
-says so. A tool's result is kept under its case, name and arguments. Recorded outputs are kept as they came: a masked text
-would not be read the same way. The file is for its owner alone.
+says so. A tool's result is kept under its case, name and arguments, masked as the model saw it. A model's outputs are kept as
+they came: a masked text would not be read the same way. The file is for its owner alone.
 """
 
 from __future__ import annotations
