@@ -1,7 +1,7 @@
 """The tables, as numbered steps: each is applied once, in order, in one transaction with the note that it was.
 
 Statements are written for SQLite; `{…}` stands for what another database says differently. A step that was published is never
-changed; a new need is a new step at the end. `docs/adr/0009-stores.md` says why there is no Alembic.
+changed; a new need is a new step at the end. `docs/adr/0010-session-stores.md` says why there is no Alembic.
 """
 
 from __future__ import annotations
