@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolhand.core.language import Language
 from toolhand.core.messages import Message, Text, system, user
-from toolhand.models.rendered import RenderedHistories
+from toolhand.models.rendered import Glue, RenderedHistories
 
 STARTS = [user("question one"), user("question two")]
 POOL = [*STARTS, *[Message(role="assistant", parts=(Text(f"answer {i}"),)) for i in range(5)], user("next")]
@@ -75,3 +77,30 @@ def test_memory_is_bounded() -> None:
 
 def test_no_messages() -> None:
     assert RenderedHistories(plain).joined([], "en") == b""
+
+
+def test_glued_messages_are_one_text_whatever_is_cut_off_and_added() -> None:
+    """Against writing everything anew, for histories that grow, shrink and fork at any place."""
+
+    def render(message: Message, language: Language) -> bytes:
+        del language
+        return b"[" + message.text.encode() + b"]"
+
+    glue = Glue(lambda before, message: before.role == message.role == "tool", head=b"[", tail=b"]")
+    kept = RenderedHistories(render, glue=glue)
+    chance = random.Random(7)
+    first = user("u")
+    history = [first]
+    for number in range(400):
+        del history[chance.randint(1, len(history)) :]
+        for _ in range(chance.randint(1, 3)):
+            role = chance.choice(["tool", "tool", "assistant"])
+            history.append(Message(role=role, parts=(Text(str(number)),)))
+        fresh = RenderedHistories(render, glue=glue)
+        assert kept.joined(history, "en") == fresh.joined(history, "en")
+    assert (
+        RenderedHistories(render, glue=glue).joined(
+            [Message(role="tool", parts=(Text(t),)) for t in "ab"] + [user("c")], "en"
+        )
+        == b"[a,b],[c]"
+    )

@@ -77,6 +77,11 @@ class RemoteModel:
         self._sleep = sleep
         self._connections = Connections(self._base, connect_timeout=self._timeouts.connect)
 
+    @property
+    def base_url(self) -> URL:
+        """Where the server is."""
+        return self._base
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, base_url={address(self._base)!r})"
 

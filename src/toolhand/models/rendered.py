@@ -22,6 +22,21 @@ MOST_BYTES: Final = 64 * 1024 * 1024
 """How much rendered text is kept in all; the conversations unused for longest go first."""
 
 
+@dataclass(frozen=True, slots=True)
+class Glue:
+    """How two messages become one text, for wires on which what follows at once belongs together.
+
+    Args:
+        holds: whether a message belongs to the one before it.
+        head: how such a message's bytes begin; left out behind another one.
+        tail: how they end; moved behind the last one.
+    """
+
+    holds: Callable[[Message, Message], bool]
+    head: bytes
+    tail: bytes
+
+
 @dataclass(slots=True)
 class _Rendered:
     language: Language
@@ -38,10 +53,18 @@ class RenderedHistories:
     Args:
         render: one message's bytes, in a language; never empty.
         most_bytes: how much is kept in all.
+        glue: which messages are put together.
     """
 
-    def __init__(self, render: Callable[[Message, Language], bytes], *, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(
+        self,
+        render: Callable[[Message, Language], bytes],
+        *,
+        most_bytes: int = MOST_BYTES,
+        glue: Glue | None = None,
+    ) -> None:
         self._render = render
+        self._glue = glue
         self._most_bytes = most_bytes
         self.kept_bytes = 0
         """How much is kept now."""
@@ -69,15 +92,24 @@ class RenderedHistories:
                 self.kept_bytes -= len(dropped.joined)
         return result
 
+    def _is_glued(self, before: Message, message: Message) -> bool:
+        return self._glue is not None and self._glue.holds(before, message)
+
     def _extend(self, rendered: _Rendered, messages: Sequence[Message]) -> None:
         shared = _shared(rendered.messages, messages)
         if shared < len(rendered.messages):
+            while shared and self._is_glued(rendered.messages[shared - 1], rendered.messages[shared]):
+                shared -= 1  # the end of its bytes has moved on: it is written anew
             del rendered.messages[shared:]
             del rendered.ends[shared:]
             del rendered.joined[rendered.ends[-1] if shared else 0 :]
         for message in islice(messages, shared, None):
             piece = self._render(message, rendered.language)
-            rendered.joined += b"," + piece if rendered.messages else piece
+            if self._glue and rendered.messages and self._is_glued(rendered.messages[-1], message):
+                del rendered.joined[-len(self._glue.tail) :]
+                rendered.joined += b"," + piece.removeprefix(self._glue.head)
+            else:
+                rendered.joined += b"," + piece if rendered.messages else piece
             rendered.messages.append(message)
             rendered.ends.append(len(rendered.joined))
 

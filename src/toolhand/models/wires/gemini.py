@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping
 from typing import Any, Final
 
 from yarl import URL
@@ -31,7 +30,7 @@ from toolhand.core.messages import (
 )
 from toolhand.core.tools import ToolChoice
 from toolhand.models.faults import quoted, refuse_error
-from toolhand.models.rendered import RenderedHistories
+from toolhand.models.rendered import Glue, RenderedHistories
 from toolhand.models.wire import json_bytes, opaque_of
 from toolhand.models.wires.declared import Declared, count
 from toolhand.tools.export import wire_name
@@ -75,7 +74,7 @@ class GeminiWire:
         self._extra = dict(extra or {})
         self._asks_for_signatures = _ASKS_FOR_SIGNATURES.search(model) is not None
         self._declared = Declared("gemini")
-        self._histories = RenderedHistories(self._message)
+        self._histories = RenderedHistories(self._message, glue=_RESULTS)
 
     def url(self, base: URL, *, streams: bool) -> URL:
         """The model and what it shall do stand in the path."""
@@ -94,7 +93,7 @@ class GeminiWire:
         declared = self._declared.written(
             request.tools
         )  # first: the history's calls are written in the tools' form
-        messages = _grouped(request.messages)
+        messages = request.messages
         start = next((n for n, message in enumerate(messages) if message.role != "system"), len(messages))
         more: dict[str, Any] = {}
         if start:
@@ -196,17 +195,13 @@ def _result(result: ToolResult, language: Language) -> dict[str, Any]:
     return {"functionResponse": answer}
 
 
-def _grouped(messages: Sequence[Message]) -> Sequence[Message]:
-    """The messages, with results that came in two steps in one: the API wants all of a reply's results together."""
-    if not any(one.role == "tool" and other.role == "tool" for one, other in pairwise(messages)):
-        return messages
-    found: list[Message] = []
-    for message in messages:
-        if found and message.role == "tool" and found[-1].role == "tool":
-            found[-1] = Message(role="tool", parts=(*found[-1].parts, *message.parts))
-        else:
-            found.append(message)
-    return found
+def _belongs_together(before: Message, message: Message) -> bool:
+    """Whether results came in two steps: the API wants all of a reply's results in one entry."""
+    return before.role == "tool" and message.role == "tool"
+
+
+# As `_message` writes them.
+_RESULTS: Final = Glue(_belongs_together, head=b'{"role":"user","parts":[', tail=b"]}")
 
 
 class GeminiIncoming:
