@@ -207,3 +207,13 @@ def test_the_sample_database_has_what_the_demo_asks_for(tmp_path):
         for question in QUESTIONS:
             assert connection.execute(question.sql).fetchone()[0] > 0
     connection.close()
+
+
+def test_the_providers_and_which_keys_are_set():
+    done = toolhand("models", "providers", MISTRAL_API_KEY="k", AZURE_OPENAI_ENDPOINT="https://me.example")
+    lines = {line.split(":")[0]: line.split() for line in done.stdout.splitlines()}
+    assert lines["mistral"][1:3] == ["MISTRAL_API_KEY", "yes"]
+    assert lines["deepseek"][1:3] == ["DEEPSEEK_API_KEY", "-"]
+    assert lines["azure"][-1] == "https://me.example"
+    assert {"openai", "anthropic", "gemini", "responses", "vllm"} <= lines.keys()
+    assert "k" not in done.stdout.replace("key", "").replace("KEY", "").split()

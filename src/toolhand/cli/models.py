@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import typer
@@ -19,9 +20,13 @@ from rich.table import Table
 
 from toolhand.cli.words import say
 from toolhand.core.errors import WeightsError
+from toolhand.models.resolve import ADAPTERS, providers
 from toolhand.models.weights import Entry, catalogue, find, is_present, path_of, pull, remove
 
-HELP = say("The embedded models: list, fetch, remove.", "内置模型：列出、下载、删除。")
+HELP = say(
+    "The embedded models: list, fetch, remove. The providers: list.",
+    "内置模型：列出、下载、删除。服务商：列出。",
+)
 
 app = typer.Typer(help=HELP, no_args_is_help=True)
 
@@ -48,6 +53,31 @@ def list_models() -> None:
         size = f"{entry.size_bytes / 1e6:,.0f} MB" if entry.size_bytes else "?"
         here = say("yes", "是") if is_present(entry) else "-"
         table.add_row(entry.name, ", ".join(entry.aliases), size, here, say(entry.about, entry.about_zh))
+    Console(soft_wrap=True).print(table)
+
+
+@app.command(
+    "providers",
+    help=say(
+        "Show the providers, their key variables and which are set.", "显示服务商、密钥变量以及哪些已设置。"
+    ),
+)
+def list_providers() -> None:
+    table = Table(box=None, pad_edge=False)
+    for title in (
+        say("written as", "写法"),
+        say("key variable", "密钥变量"),
+        say("set", "已设置"),
+        say("address", "地址"),
+    ):
+        table.add_column(title, overflow="fold")
+    for name, row in ({**ADAPTERS, **providers()}).items():
+        variable, base = row["key_variable"], row.get("base_variable", "")
+        has_key = bool(os.environ.get(variable)) or not row.get("needs_key", True)
+        address = (os.environ.get(base) if base else "") or row.get("base_url") or f"{base}=…"
+        table.add_row(
+            f"{name}:{say('NAME', '名称')}", variable, say("yes", "是") if has_key else "-", escape(address)
+        )
     Console(soft_wrap=True).print(table)
 
 

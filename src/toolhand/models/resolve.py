@@ -23,6 +23,33 @@ Provider = Mapping[str, Any]
 
 _SCHEMES: Final = ("http://", "https://")
 
+ADAPTERS: Final[Mapping[str, Provider]] = {
+    "openai": {
+        "base_url": "https://api.openai.com/v1",
+        "base_variable": "OPENAI_BASE_URL",
+        "key_variable": "OPENAI_API_KEY",
+        "default_model": "gpt-5-mini",
+    },
+    "responses": {
+        "base_url": "https://api.openai.com/v1",
+        "base_variable": "OPENAI_BASE_URL",
+        "key_variable": "OPENAI_API_KEY",
+    },
+    "anthropic": {
+        "base_url": "https://api.anthropic.com",
+        "base_variable": "ANTHROPIC_BASE_URL",
+        "key_variable": "ANTHROPIC_API_KEY",
+        "default_model": "claude-sonnet-4-5",
+    },
+    "gemini": {
+        "base_url": "https://generativelanguage.googleapis.com/v1beta",
+        "base_variable": "GEMINI_BASE_URL",
+        "key_variable": "GEMINI_API_KEY",
+        "default_model": "gemini-2.5-flash",
+    },
+}
+"""The providers with adapters of their own, in the words of `providers.toml`."""
+
 _CONNECT: Final = "connect"
 
 _UNEXPECTED: Final = re.compile(r"unexpected keyword argument '(\w+)'")
@@ -162,12 +189,7 @@ def default_model(language: Language | None = None) -> tuple[str, str]:
     is_chinese = (language or language_of_person()) == "zh"
     if named := os.environ.get("TOOLHAND_MODEL", "").strip():
         return named, "TOOLHAND_MODEL 指定了它" if is_chinese else "TOOLHAND_MODEL names it"
-    known: dict[str, Provider] = {
-        "openai": {"key_variable": "OPENAI_API_KEY", "default_model": "gpt-5-mini"},
-        "anthropic": {"key_variable": "ANTHROPIC_API_KEY", "default_model": "claude-sonnet-4-5"},
-        "gemini": {"key_variable": "GEMINI_API_KEY", "default_model": "gemini-2.5-flash"},
-        **providers(),
-    }
+    known: dict[str, Provider] = {**ADAPTERS, **providers()}
     for name, provider in known.items():
         variable, model = provider["key_variable"], provider.get("default_model")
         if model and os.environ.get(variable):
