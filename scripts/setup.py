@@ -37,6 +37,34 @@ def pip(*arguments: str, quiet: bool = True) -> int:
     return done.returncode
 
 
+def download(store: Path) -> int:
+    """Fetches the packages of the lock file into the store, and counts them as they come."""
+    wanted = sum(line[:1].isalnum() for line in LOCK.read_text(encoding="utf-8").splitlines())
+    command = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "download", "--require-hashes"]
+    words: list[str] = []
+    with subprocess.Popen(
+        [*command, "-d", str(store), "-r", str(LOCK)],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd=ROOT,
+    ) as running:
+        found = 0
+        for line in running.stdout or ():
+            words.append(line)
+            if line.startswith("Collecting "):
+                found += 1
+                if sys.stdout.isatty():
+                    print(f"\r      {found} of at most {wanted} packages", end="", flush=True)
+                elif found % 10 == 0:
+                    print(f"      {found} of at most {wanted} packages", flush=True)
+    if sys.stdout.isatty():
+        print()
+    if running.returncode:
+        print("".join(words[-20:]), end="")
+    return running.returncode
+
+
 def step(number: int, text: str) -> None:
     """Says what is happening now."""
     print(f"[{number}/3] {text}", flush=True)
@@ -56,13 +84,9 @@ def main() -> int:
     store = wheels()
     store.mkdir(parents=True, exist_ok=True)
     from_store = ("install", "--no-index", "--find-links", str(store), "--require-hashes", "-r", str(LOCK))
-    if pip(*from_store):
-        downloaded = pip(
-            "download", "--quiet", "--require-hashes", "-d", str(store), "-r", str(LOCK), quiet=False
-        )
-        if downloaded or pip(*from_store, "--quiet", quiet=False):
-            print("setup failed: the packages could not be installed; see pip's words above")
-            return 1
+    if pip(*from_store) and (download(store) or pip(*from_store, "--quiet", quiet=False)):
+        print("setup failed: the packages could not be installed; see pip's words above")
+        return 1
     step(3, "installing Toolhand in place")
     if pip(
         "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation", "-e", str(ROOT), quiet=False
