@@ -82,8 +82,8 @@ def _module(source: str) -> ModuleType:
         if not is_file and error.name and source.startswith(error.name):
             raise SettingsError(
                 say(
-                    f"there is no module '{source}': name a module or a .py file",
-                    f"没有模块“{source}”：请给出模块名或 .py 文件",
+                    f"there is no module '{source}': name builtin, a module or a .py file",
+                    f"没有模块“{source}”：请给出 builtin、模块名或 .py 文件",
                 )
             ) from None
         raise _cannot_import(source, error) from error

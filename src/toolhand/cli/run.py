@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from toolhand.agent import Agent
 from toolhand.cli.load import load_tools
@@ -61,6 +63,15 @@ def run(
     root: str | None = typer.Option(
         None, "--root", metavar="FOLDER", help=say("A folder that may be read.", "允许读取的文件夹。")
     ),
+    protocol: str = typer.Option(
+        "auto",
+        "--protocol",
+        "-p",
+        help=say(
+            "How the model writes calls down: auto, native, json, …",
+            "模型书写调用的方式：auto、native、json 等",
+        ),
+    ),
     turns: int = typer.Option(
         20, "--turns", min=1, help=say("The most replies of the model.", "模型回复次数的上限。")
     ),
@@ -78,42 +89,70 @@ def run(
     ),
 ) -> int:
     question = read_question(question)
-    database, folder = path_given("--db", db), path_given("--root", root)
+    setting = _Setting(
+        model=model,
+        tools=tools,
+        database=path_given("--db", db),
+        root=path_given("--root", root),
+        protocol=protocol,
+        turns=turns,
+        is_agreed=yes,
+    )
     err = Console(stderr=True, soft_wrap=True)
     if as_json:  # whatever a tool or its file prints must not get between the lines of the JSON
         with contextlib.redirect_stdout(sys.stderr):
-            spec, finished = _run_with(question, model, tools, database, folder, turns, err, None, yes)
+            spec, finished = _run_with(question, setting, err, None)
         typer.echo(json.dumps(as_dict(finished, spec), ensure_ascii=False, indent=2))
-        return 0 if finished.stopped == "answered" else 3
-    show = Show(Console(soft_wrap=True), err, is_verbose=verbose)
-    _, finished = _run_with(question, model, tools, database, folder, turns, err, show, yes)
+    else:
+        show = Show(Console(soft_wrap=True), err, is_verbose=verbose)
+        _, finished = _run_with(question, setting, err, show)
+    if finished.pending:
+        _tell_waiting(finished, err)
     return 0 if finished.stopped == "answered" else 3
 
 
-def _run_with(
-    question: str,
-    model: str | None,
-    tools: str,
-    database: Path | None,
-    root: Path | None,
-    turns: int,
-    err: Console,
-    show: Show | None,
-    is_agreed: bool,
-) -> tuple[str, Run]:
-    toolset = load_tools(tools, database=database, root=root)
-    if model is not None and not model.strip():
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Setting:
+    """What the options say."""
+
+    model: str | None
+    tools: str
+    database: Path | None
+    root: Path | None
+    protocol: str
+    turns: int
+    is_agreed: bool
+
+
+def _run_with(question: str, setting: _Setting, err: Console, show: Show | None) -> tuple[str, Run]:
+    toolset = load_tools(setting.tools, database=setting.database, root=setting.root)
+    if setting.model is not None and not setting.model.strip():
         raise SettingsError(
             say("--model is empty: leave it out for the default", "--model 是空的：不写则使用默认模型")
         )
-    spec = model or announced_default(err)
-    ensure_weights(spec, err, is_agreed=is_agreed)
+    spec = setting.model or announced_default(err)
+    ensure_weights(spec, err, is_agreed=setting.is_agreed)
     ask = asking(show) if is_person_here() else None
-    agent = Agent(spec, toolset, policies=default_policies(ask=ask), limits=Limits(turns=turns))
+    agent = Agent(
+        spec,
+        toolset,
+        protocol=setting.protocol,
+        policies=default_policies(ask=ask),
+        limits=Limits(turns=setting.turns),
+    )
     try:
         return spec, answer(agent, question, show)
     finally:
         run_blocking(agent.close())
+
+
+def _tell_waiting(finished: Run, err: Console) -> None:
+    names = ", ".join(dict.fromkeys(pending.name for pending in finished.pending))
+    sentence = say(
+        f"{names} waits for approval and did not run: run the command in a terminal to be asked.",
+        f"{names} 需要批准，没有执行：请在终端中运行，以便询问你。",
+    )
+    err.print(f"[yellow]{escape(sentence)}[/]")
 
 
 def asking(show: Show | None) -> Ask:

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from toolhand.arguments.suggest import closest
+from toolhand.arguments.suggest import closest, is_near
 from toolhand.core import plugins
 from toolhand.core.errors import SettingsError
 from toolhand.core.language import Language, language_of_person
@@ -96,9 +96,7 @@ def _resolved(spec: str | Model, options: Mapping[str, Any]) -> Model:
         options.setdefault("dialect", _dialect(provider))
         return _made(spec, "openai", rest or provider.get("default_model", ""), options)
     if not callable(plugins.found("models", adapter, _CONNECT)):
-        raise SettingsError(
-            f"there is no model '{spec}': {_meant(adapter, rest)}write {', '.join(spellings())}"
-        )
+        raise SettingsError(f"there is no model '{spec}': {_meant(adapter, rest)}")
     return _made(spec, adapter, rest, options)
 
 
@@ -115,9 +113,15 @@ def _made(spec: str, adapter: str, rest: str, options: Mapping[str, Any]) -> Mod
 
 
 def _meant(adapter: str, rest: str) -> str:
-    """The close spelling of an adapter's or a provider's name, as words for an error; else nothing."""
-    near = closest(adapter, ["local", *_adapters(), *providers()]) if adapter else ""
-    return f"did you mean '{near}:{rest}'? Or " if near and rest else ""
+    """What may have been meant by a name that is none: the close spelling, or else every way to write one."""
+    known = [*_adapters(), *providers()]
+    near = closest(adapter, ["local", *known]) if adapter and rest else ""
+    if near and is_near(adapter, near):
+        return f"did you mean '{near}:{rest}'?"
+    return (
+        "write local, local:small, http://<host>/v1#<model>, or <provider>:<model> with one of these providers: "
+        f"{', '.join(known)}"
+    )
 
 
 def _adapters() -> list[str]:

@@ -74,7 +74,8 @@ def _fetch(entry: Entry, path: Path, progress: Progress, say: Callable[[str], No
             else:
                 return
     raise WeightsError(
-        f"the weights of {entry.name} can be had from none of their sources: {'; '.join(reasons)}"
+        f"the weights of {entry.name} can be had from none of their sources: check the network, or put the file at {path} "
+        f"({'; '.join(reasons)})"
     )
 
 
