@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from toolhand import Toolset, tool
 from toolhand.core.errors import ErrorCode
 from toolhand.core.events import (
     CallRetried,
@@ -156,10 +157,10 @@ def test_memory_does_not_grow_with_names():
 
 def test_gauges_are_asked_for_when_somebody_looks():
     figure = iter([3, 4])
-    metrics = Metrics(gauges={"abandoned_threads": lambda: next(figure)})
+    metrics = Metrics(gauges={"mine": lambda: next(figure)})
     metrics.gauge("broken", lambda: 1 / 0)
-    assert metrics.snapshot()["gauges"] == {"abandoned_threads": 3}
-    assert "\ntoolhand_abandoned_threads 4\n" in metrics.prometheus_text()
+    assert metrics.snapshot()["gauges"]["mine"] == 3
+    assert "\ntoolhand_mine 4\n" in metrics.prometheus_text()
 
 
 SAMPLE = re.compile(r'[a-z_]+(\{([a-z_]+="(\\.|[^"\\\n])*"(,(?=[a-z]))?)+\})? -?[0-9.e+\-]+')
@@ -196,3 +197,35 @@ def test_many_threads_lose_nothing():
         thread.join()
     assert metrics.snapshot()["tools"]["get_price"]["calls"] == {"ok": 16_000}
     assert metrics.snapshot()["tools"]["get_price"]["seconds"]["count"] == 16_000
+
+
+def test_a_circuits_state_is_told_also_when_its_time_is_over():
+    metrics = counted(
+        CircuitChanged(name="slow", state="open", retry_after=60), CircuitChanged(name="well", state="open")
+    )
+    assert metrics.snapshot()["circuits"] == {"slow": "open", "well": "half_open"}
+    text = metrics.prometheus_text()
+    assert 'toolhand_circuit_state{circuit="slow",state="open"} 1' in text
+    assert 'toolhand_circuit_state{circuit="slow",state="closed"} 0' in text
+    assert 'toolhand_circuit_state{circuit="well",state="half_open"} 1' in text
+    counted(CircuitChanged(name="slow", state="closed"), metrics=metrics)
+    assert metrics.snapshot()["circuits"]["slow"] == "closed"
+
+
+async def test_abandoned_threads_are_a_figure():
+    release = threading.Event()
+
+    @tool(timeout=0.05)
+    def hang() -> None:
+        release.wait(10)
+
+    before = Metrics().snapshot()["gauges"]["abandoned_threads"]
+    try:
+        assert not (await Toolset([hang]).call("hang")).ok
+        gauges = Metrics(gauges={"mine": lambda: 3}).snapshot()["gauges"]
+        assert gauges["abandoned_threads"] == before + 1
+        assert gauges["tool_threads"] >= 1
+        assert gauges["mine"] == 3
+        assert "toolhand_abandoned_threads" in Metrics().prometheus_text()
+    finally:
+        release.set()

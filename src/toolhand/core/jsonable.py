@@ -45,6 +45,11 @@ def jsonable(value: Any) -> Any:
     Times become ISO 8601, `Decimal` keeps its digits as text, NaN and infinities become null, bytes become text where they
     are text and a short description where they are not, a value that contains itself is cut there with a mark.
     """
+    kind = type(value)
+    if kind is str:
+        return _encodable(value)
+    if value is None or kind is bool:
+        return value
     return _jsonable(value, _Above(), 0)
 
 

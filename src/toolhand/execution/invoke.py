@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from toolhand.arguments.defaults import fill_defaults
@@ -69,14 +70,9 @@ _MOST_SAID = 500
 
 async def invoke(call: BoundCall, context: RunContext) -> ToolResult:
     """Runs the tool's function; whatever it raises becomes an error that leaks nothing."""
-    outcome = await _outcome(call, context)
-    return outcome if isinstance(outcome, ToolResult) else call.answer(outcome)
-
-
-async def _outcome(call: BoundCall, context: RunContext) -> Value | ToolError | ToolResult:
     tool = call.tool
     if tool.function is None:
-        return _error("declared", ErrorCode.EXECUTION, tool, context)
+        return _refused("declared", ErrorCode.EXECUTION, call, context)
     arguments: Mapping[str, Any]
     if tool.validate is None:
         arguments = fill_defaults(call.call.arguments, tool.parameters)
@@ -85,10 +81,10 @@ async def _outcome(call: BoundCall, context: RunContext) -> Value | ToolError | 
             # The function has its own defaults, and real ones: only what was sent is validated.
             arguments = tool.validate(call.call.arguments)
         except ValueError as error:
-            return _error(
+            return _refused(
                 "invalid",
                 ErrorCode.INVALID_ARGUMENT,
-                tool,
+                call,
                 context,
                 retryable=True,
                 detail=str(error).rstrip("。. "),
@@ -100,13 +96,13 @@ async def _outcome(call: BoundCall, context: RunContext) -> Value | ToolError | 
         try:
             filled[parameter] = context if key == "context" else context.fact(key)
         except KeyError:
-            return _error("unfilled", ErrorCode.EXECUTION, tool, context, key=key)
+            return _refused("unfilled", ErrorCode.EXECUTION, call, context, key=key)
     if context.before_tool is not None:
         await context.before_tool(call)
     try:
-        return Value(await _run(call, filled, context))
+        return call.answer(Value(await _run(call, filled, context)))
     except ToolFailure as failure:
-        return failure.error
+        return call.answer(failure.error)
     except FatalError as error:
         context.emit(CallFailed(call=call.call, exception=error, tool=tool))
         raise
@@ -127,7 +123,7 @@ async def _run(call: BoundCall, arguments: dict[str, Any], context: RunContext) 
         from toolhand.execution.workers.running import run_in_process  # noqa: PLC0415
 
         return await run_in_process(call, arguments, context)
-    if not is_async(function):
+    if not _is_async(tool):
         value, is_json = await _in_thread(tool, arguments)
         if is_json:
             return value
@@ -140,6 +136,11 @@ async def _run(call: BoundCall, arguments: dict[str, Any], context: RunContext) 
     if inspect.isasyncgen(value):
         value = await in_own_context(_items(value))
     return await asyncio.to_thread(jsonable, value) if is_large(value) else jsonable(value)
+
+
+@lru_cache(maxsize=4096)
+def _is_async(tool: Tool) -> bool:
+    return is_async(tool.function)
 
 
 async def _awaited(value: Awaitable[Any]) -> Any:
@@ -215,8 +216,9 @@ def _said(error: BaseException) -> str:
         return ""
 
 
-def _error(
-    word: str, code: ErrorCode, tool: Tool, context: RunContext, *, retryable: bool = False, **words: str
-) -> ToolError:
-    message = _WORDS[context.language][word].format(name=tool.name, **words)
-    return ToolError(code=code, message=message, retryable=retryable)
+def _refused(
+    word: str, code: ErrorCode, call: BoundCall, context: RunContext, *, retryable: bool = False, **words: str
+) -> ToolResult:
+    """The answer where the function could not be called at all."""
+    message = _WORDS[context.language][word].format(name=call.tool.name, **words)
+    return call.answer(ToolError(code=code, message=message, retryable=retryable))

@@ -9,11 +9,15 @@ import types
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Final
 
+from toolhand.core.gauges import GAUGES
+
 GRACE_SECONDS: Final = 0.5
 """How long a cancelled tool may take to clean up before its call is answered without it."""
 
 STUBBORN: Final[set[asyncio.Task[Any]]] = set()
 """Tasks that went on after they had been cancelled and their grace was over."""
+
+GAUGES["abandoned_tasks"] = lambda: len(STUBBORN)
 
 
 async def stoppable(work: Coroutine[Any, Any, Any]) -> Any:

@@ -22,6 +22,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from toolhand.core.gauges import GAUGES
+
 IDLE_SECONDS: Final = 30.0
 
 FIRST_THREADS: Final = 12
@@ -323,3 +325,6 @@ class Threads:
 
 THREADS = Threads()
 """The process's pool."""
+
+GAUGES["abandoned_threads"] = lambda: THREADS.abandoned
+GAUGES["tool_threads"] = lambda: THREADS.alive

@@ -6,6 +6,7 @@ import bisect
 import itertools
 import math
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
@@ -26,6 +27,7 @@ from toolhand.core.events import (
     RunFailed,
     RunFinished,
 )
+from toolhand.core.gauges import GAUGES
 from toolhand.observability.outcomes import OK, attempts, has_run, outcome
 
 BUCKETS_SECONDS: Final = (
@@ -90,7 +92,8 @@ class Metrics:
     """The sink that counts. One may serve many agents and threads.
 
     Args:
-        gauges: further figures that are asked for when somebody looks, such as `{"abandoned_threads": threads.stuck}`.
+        gauges: further figures that are asked for when somebody looks, beside those that the package has itself
+            (`abandoned_threads`, `abandoned_tasks`, `tool_threads`).
         most_names: how many different tools, circuits and the like are told apart; the rest are counted together.
     """
 
@@ -103,7 +106,7 @@ class Metrics:
         self._counts: dict[str, dict[tuple[str, ...], float]] = {name: {} for name in _COUNTERS}
         self._names: dict[str, set[str]] = {}
         self._latencies: dict[str, Latency] = {}
-        self._circuits: dict[str, str] = {}
+        self._circuits: dict[str, tuple[str, float]] = {}  # the state, and until when on the monotonic clock
         self._running = 0
         self._takes: Mapping[type, Callable[[Any], None]] = {
             CallStarted: self._started,
@@ -185,7 +188,7 @@ class Metrics:
 
     def _circuit(self, event: CircuitChanged) -> None:
         name = self._bounded("circuit", event.name)
-        self._circuits[name] = event.state
+        self._circuits[name] = (event.state, time.monotonic() + event.retry_after)
         if event.state == "open":
             self._add("circuit_openings", name)
 
@@ -226,7 +229,7 @@ class Metrics:
             for counter in ("fixes", "problems", "tokens", "runs", "limits", "circuit_openings"):
                 found[counter] = {key[0]: value for key, value in self._counts[counter].items()}
             found["requests"] = self._counts["requests"].get((), 0)
-            found["circuits"] = dict(self._circuits)
+            found["circuits"] = self._circuit_states()
             found["running"] = max(self._running, 0)
         return {**found, "gauges": dict(self._read_gauges())}
 
@@ -245,8 +248,16 @@ class Metrics:
                 tools[name]["retries"] += count
         return tools
 
+    def _circuit_states(self) -> dict[str, str]:
+        """Nobody tells when a circuit's time is over: it is half-open until a call has tried."""
+        now = time.monotonic()
+        return {
+            name: "half_open" if state == "open" and now >= until else state
+            for name, (state, until) in self._circuits.items()
+        }
+
     def _read_gauges(self) -> Iterator[tuple[str, float]]:
-        for name, read in list(self._gauges.items()):
+        for name, read in {**GAUGES, **self._gauges}.items():
             try:
                 yield name, float(read())
             except Exception:  # noqa: BLE001, S112 - somebody else's function; the other figures are told all the same
@@ -269,10 +280,19 @@ class Metrics:
             lines += _metric(
                 "toolhand_call_seconds", "histogram", "How long calls took, in seconds.", samples
             )
+            circuits = self._circuit_states().items()
             states: list[_Sample] = [
-                ("", {"circuit": name}, float(state == "open")) for name, state in self._circuits.items()
+                ("", {"circuit": name}, float(state == "open")) for name, state in circuits
             ]
             lines += _metric("toolhand_circuit_open", "gauge", "Whether a circuit is open.", states)
+            states = [
+                ("", {"circuit": name, "state": one}, float(state == one))
+                for name, state in circuits
+                for one in _STATES
+            ]
+            lines += _metric(
+                "toolhand_circuit_state", "gauge", "1 for the state that a circuit is in.", states
+            )
             running: list[_Sample] = [("", {}, float(max(self._running, 0)))]
             lines += _metric("toolhand_calls_running", "gauge", "Calls that are under way.", running)
         for name, value in self._read_gauges():
@@ -295,6 +315,8 @@ _COUNTERS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "runs": ("Runs that ended.", ("stopped",)),
     "limits": ("Limits that were hit.", ("limit",)),
 }
+
+_STATES: Final = ("closed", "half_open", "open")
 
 _Sample: TypeAlias = tuple[str, Mapping[str, str], float]
 

@@ -17,47 +17,12 @@ from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.messages import BoundCall, ToolResult
 from toolhand.policies import Proceed
 from toolhand.policies.sharing import SYSTEM_CLOCK, Clock
+from toolhand.policies.sharing.repeat_words import REPEAT_WORDS
 from toolhand.policies.sharing.repeats import NOT_RUN, Errand, Repeats, Verdict
 
 _KEY: Final = "deduplicate"
 STUCK_AFTER: Final = 3
 """After so many refusals in a row a run gets nowhere."""
-
-_WORDS = {
-    "en": {
-        "recall": "You already called '{name}' with these arguments: this is that result. Use it; do not call it again.",
-        "same": "'{name}' was called like this before and gave the same result: calling it again changes nothing.",
-        "near": "'{name}' has done nearly the same in this run before. If that was meant to be one, say so to the user.",
-        "unchanged": "'{name}' was asked {times} times for the same and its result stays the same: it was not run again.",
-        "unchanged_hint": "You have the result above: answer from it, or call with other arguments.",
-        "failing": "This call of '{name}' failed {times} times in the same way and was not run again. The error was: {error}",
-        "failing_hint": "Change the arguments, use another tool, or tell the user what does not work.",
-        "done": "'{name}' has already done exactly this in this run; it was not done a second time.",
-        "done_hint": "Go on with the result above. If it really has to happen again, ask the user to confirm it.",
-        "unknown": "It is not known whether the last call of '{name}' had its effect: it was not run again.",
-        "unknown_hint": "Check first, with a tool that reads, whether it had; if you cannot, tell the user.",
-        "inside": "'{name}' is doing exactly this at the moment and asked for it again itself: it was not run inside itself.",
-        "inside_hint": "Wait for its result, or call with other arguments.",
-        "circle": "You are going in circles: {cycle}.",
-    },
-    "zh": {
-        "recall": "你已经用这些参数调用过“{name}”，这就是那次的结果。请直接使用，不要再次调用。",
-        "same": "之前已经这样调用过“{name}”，结果相同：再次调用不会有变化。",
-        "near": "“{name}”在本次运行中已经做过几乎相同的事。如果本意只做一次，请告诉用户。",
-        "unchanged": "同样的“{name}”已经请求了 {times} 次，结果一直没有变化：没有再次运行。",
-        "unchanged_hint": "结果就在上面：请据此回答，或换其他参数调用。",
-        "failing": "“{name}”的这个调用已经以同样的方式失败了 {times} 次，没有再次运行。错误是：{error}",
-        "failing_hint": "请修改参数、换用其他工具，或告诉用户哪里行不通。",
-        "done": "“{name}”在本次运行中已经做过完全相同的事，没有做第二次。",
-        "done_hint": "请使用上面的结果继续。如果确实需要再做一次，请先让用户确认。",
-        "unknown": "不知道上一次调用“{name}”是否已经生效：没有再次运行。",
-        "unknown_hint": "请先用读取类的工具核实；无法核实时，请告诉用户。",
-        "inside": "“{name}”正在做完全相同的事，又从内部请求了自己：没有再次运行。",
-        "inside_hint": "请等待它的结果，或换其他参数调用。",
-        "circle": "你在原地打转：{cycle}。",
-    },
-}  # fmt: skip
-
 
 class Deduplicate:
     """Sees calls that come again in a run, near-repeats and cycles over several tools too.
@@ -138,20 +103,20 @@ def _marked(result: ToolResult, errand: Errand, context: RunContext, *, is_near:
     word = "near" if is_near else "same" if errand.same > 1 else ""
     if not word:
         return result
-    remark = _WORDS[context.language][word].format(name=result.name)
+    remark = REPEAT_WORDS[context.language][word].format(name=result.name)
     return replace(result, remark=f"{result.remark} {remark}".strip())
 
 
 def _recalled(call: BoundCall, context: RunContext, known: ToolResult, errand: Errand) -> ToolResult:
     notes = {**known.notes, "repeat_of": known.call_id, "times": errand.asked}
-    remark = _WORDS[context.language]["recall"].format(name=call.tool.name)
+    remark = REPEAT_WORDS[context.language]["recall"].format(name=call.tool.name)
     return replace(known, call_id=call.call.id, notes=notes, remark=remark)
 
 
 def _refused(
     call: BoundCall, context: RunContext, verdict: Verdict, errand: Errand, repeats: Repeats
 ) -> ToolResult:
-    words = _WORDS[context.language]
+    words = REPEAT_WORDS[context.language]
     error = errand.last.error.message if errand.last and errand.last.error else ""
     times = errand.same if verdict == "failing" else errand.asked
     message = words[verdict].format(name=call.tool.name, times=times, error=error)
