@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from toolhand.core.approvals import PENDING, Approve, Decision, Deny, Edit, PendingCall, approval_id, decide
+from toolhand.core.approvals import (
+    PENDING,
+    Approve,
+    Decision,
+    Deny,
+    Edit,
+    PendingCall,
+    approval_id,
+    check_decisions,
+    decide,
+)
 from toolhand.core.canonical import digest
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ToolError
@@ -40,6 +50,7 @@ class Settling:
             calls: those without a result.
             decisions: what a person decided, by approval id or call id.
         """
+        check_decisions(decisions)
         known: dict[str, ToolResult] = {}
         for call in calls:
             state = self._session.ledger.of(call.id)

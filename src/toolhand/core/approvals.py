@@ -119,9 +119,18 @@ def decide(context: RunContext, decisions: Mapping[str, Decision]) -> None:
     Raises:
         SettingsError: when one of them is no decision; nothing is taken over then.
     """
+    check_decisions(decisions)
+    context.memory.setdefault(_DECISIONS, {}).update(decisions)
+
+
+def check_decisions(decisions: Mapping[str, Decision]) -> None:
+    """Refuses decisions of which one is none: before any of them counts, and before anything runs.
+
+    Raises:
+        SettingsError: naming the call that it is about.
+    """
     for key, decision in decisions.items():
         checked(decision, f"the decision about '{key}'")
-    context.memory.setdefault(_DECISIONS, {}).update(decisions)
 
 
 def checked(decision: object, what: str) -> Decision:
@@ -154,7 +163,12 @@ def decision_for(call: ToolCall, context: RunContext) -> Decision | None:
 
 
 def decision_to_json(decision: Decision) -> dict[str, Any]:
-    """As a JSON object: {"decision": "approve" | "deny" | "edit", …}."""
+    """As a JSON object: {"decision": "approve" | "deny" | "edit", …}.
+
+    Raises:
+        SettingsError: when it is no decision: nothing else may pass for an agreement.
+    """
+    checked(decision, "the decision")
     if isinstance(decision, Deny):
         return {"decision": "deny", "reason": decision.reason}
     if isinstance(decision, Edit):

@@ -112,7 +112,7 @@ class ReadingMended:
     Args:
         raw: the text as the model wrote it.
         problems: what could not be read.
-        calls: the calls whose `fixes` are not empty.
+        calls: the reply's calls, whether they had to be mended or not; a broken one has a `problem`.
         raw_calls: the structured calls as the server sent them.
         model: the model's name.
         protocol: how it was asked to write calls down.

@@ -24,6 +24,7 @@ _KEY: Final = "deduplicate"
 STUCK_AFTER: Final = 3
 """After so many refusals in a row a run gets nowhere."""
 
+
 class Deduplicate:
     """Sees calls that come again in a run, near-repeats and cycles over several tools too.
 
