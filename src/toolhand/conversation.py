@@ -13,12 +13,11 @@ from typing import Any
 
 from toolhand.arguments.feedback import feedback
 from toolhand.auditing import audit_sinks
-from toolhand.core.approvals import PendingCall, pending_of
+from toolhand.calling import Calling
+from toolhand.core.approvals import PendingCall
 from toolhand.core.context import RunContext
-from toolhand.core.errors import ErrorCode, SessionError, SettingsError, ToolError
+from toolhand.core.errors import SessionError, SettingsError
 from toolhand.core.events import (
-    ApprovalNeeded,
-    CallFinished,
     Event,
     HistoryHealed,
     LimitReached,
@@ -28,13 +27,12 @@ from toolhand.core.events import (
     TextDelta,
 )
 from toolhand.core.language import language_of
-from toolhand.core.messages import BoundCall, Message, Note, Reply, Text, ToolCall, ToolResult, user
+from toolhand.core.messages import Message, Note, Reply, Text, ToolCall, ToolResult, user
 from toolhand.core.tools import ToolChoice
 from toolhand.observability import listening
 from toolhand.observability.defaults import default_sinks
-from toolhand.planning import Planning, Way
+from toolhand.planning import Planning
 from toolhand.policies.deduplicate import is_stuck
-from toolhand.policies.sharing.loops import LoopDetector
 from toolhand.policies.shrinking.read_result import read_result_tool
 from toolhand.policies.shrinking.store import has_results
 from toolhand.replying import Replying
@@ -44,10 +42,6 @@ from toolhand.settling import Settling
 from toolhand.setup import Asked, Setup
 
 READ_RESULT = "read_result"
-
-EQUAL_ROUNDS = 5
-"""How many equal rounds, calls and results alike, make a loop."""
-
 
 SHORTEST_GRACE, LONGEST_GRACE, SHARE_OF_GRACE = 1.0, 10.0, 0.25
 """When time ran out between two turns, the model has this share of the run's seconds, within bounds, for its best answer."""
@@ -74,11 +68,8 @@ class Conversation:
     def __init__(self, setup: Setup, asked: Asked) -> None:
         self.setup, self.asked, self.session = setup, asked, asked.session
         self.tools = setup.tools
-        self.progress = Progress()
-        self.loops = LoopDetector(EQUAL_ROUNDS)
-        self.pending: tuple[PendingCall, ...] = ()
-        self._running: set[str] = set()
         self.planning = Planning(setup.plan_rules)
+        self.calling = Calling(asked, self.planning)
         self.replying = Replying(setup, asked)
         self.answering = self.replying.answering
         self._base = RunContext(
@@ -88,12 +79,27 @@ class Conversation:
             facts=asked.facts,
             permissions=asked.permissions,
             roles=asked.roles,
-            before_tool=self._before_tool,
+            before_tool=self.calling.before_tool,
         )
         listener = () if asked.on_event is None else (_Listener(asked.on_event),)
         self._sinks = (*listener, *default_sinks(), *setup.sinks, *audit_sinks(self.session))
         self.context = self._heard(self._base)
         self.words = WORDS[self.context.language]
+
+    @property
+    def progress(self) -> Progress:
+        """What the run has used and found so far."""
+        return self.calling.progress
+
+    @property
+    def pending(self) -> tuple[PendingCall, ...]:
+        """The calls that wait for a person."""
+        return self.calling.pending
+
+    async def _run_calls(
+        self, calls: Sequence[ToolCall], choice: ToolChoice, known: Mapping[str, ToolResult] | None = None
+    ) -> None:
+        await self.calling.run(calls, self.tools, self.context, choice, known)
 
     def _heard(self, context: RunContext) -> RunContext:
         return listening(context, self._sinks) if self._sinks else context
@@ -146,13 +152,6 @@ class Conversation:
         self.context = self._heard(self._base)
         self.words = WORDS[self.context.language]
 
-    async def _before_tool(self, call: BoundCall) -> None:
-        """Writes into the ledger that a call is about to reach its tool; it may only do so once that is kept."""
-        if call.call.id in self._running:  # and not one that a tool makes itself
-            repeatable = call.tool.repeatable
-            self.session.note_started(call.call.id, call.tool.name, is_repeatable=repeatable)
-            await self.session.saved()
-
     def _out_of_time(self) -> str:
         """What is said when the time ended in the midst of a reply: what had come of it, and that it is not all."""
         said = self.words["time"].format(seconds=self.asked.limits.seconds)
@@ -177,9 +176,10 @@ class Conversation:
                 await self._run_calls(waiting, self._choice(), known)
             return
         if waiting:
-            known = {**settling.let_go(waiting), **self.planning.left(waiting, self._way(ToolChoice()))}
+            way = self.calling.way(self.tools, self.context, ToolChoice())
+            known = {**settling.let_go(waiting), **self.planning.left(waiting, way)}
             await self._run_calls(waiting, ToolChoice(), known)
-            self.pending, self.progress = (), Progress()
+            self.calling.forget()
             if left := session.unanswered:  # they would wait for a person
                 session.append(Message(role="tool", parts=tuple(map(settling.not_run, left))))
         session.append(user(self.asked.text))
@@ -255,82 +255,6 @@ class Conversation:
             self.progress.has_insisted = True
             return self.words["call"]
         return None if (reply.text or "").strip() else self.words["empty"]
-
-    async def _run_calls(
-        self, calls: Sequence[ToolCall], choice: ToolChoice, known: Mapping[str, ToolResult] | None = None
-    ) -> None:
-        """Runs the calls that end the history; each gets exactly one result, but for those that wait for a person.
-
-        Args:
-            calls: the calls.
-            choice: which tools may be called.
-            known: results of calls that do not run, by call id.
-        """
-        finished = dict(known or {})
-        for call in calls:  # whoever listens has not heard how these ended
-            if call.id in finished and self.session.ledger.of(call.id).result is None:
-                tool = self.tools.lookup(call.name)
-                self.context.emit(CallFinished(call=call, result=finished[call.id], seconds=0.0, tool=tool))
-        calls = self._within_limit(calls)
-        running = [call for call in calls if call.id not in finished]
-        self._running = {call.id for call in running}
-
-        def ended(result: ToolResult) -> None:
-            finished[result.call_id] = result
-            if pending_of(result) is None:
-                self.session.note_ended(result)
-
-        try:
-            await self.session.saved()  # the reply is kept before any of its calls runs
-            await self.planning.each(running, self._way(choice), ended)
-        finally:
-            settling = Settling(self.session, self.tools, self.context)
-            results = [finished.get(call.id) or settling.unfinished(call) for call in calls]
-            self._answer_calls(calls, results)
-        await self.session.saved()
-        if self.progress.turns > 1 and not any(self._polls(call) for call in calls):
-            self.progress.is_looping = self.loops.turn(
-                [(call.name, call.arguments) for call in calls], results
-            )
-
-    def _way(self, choice: ToolChoice) -> Way:
-        return Way(
-            tools=self.tools,
-            context=self.context,
-            choice=choice,
-            session=self.session,
-            decisions=self.asked.decisions,
-            running=self._running,
-            most_calls=self._calls_left,
-        )
-
-    def _answer_calls(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
-        waiting = [(pending_of(result), result) for result in results]
-        self.pending = tuple(pending for pending, _ in waiting if pending is not None)
-        for pending in self.pending:
-            self.context.emit(ApprovalNeeded(pending=pending))
-        answered = [result for pending, result in waiting if pending is None]
-        self.session.suspended = self.context.memory if self.pending else {}
-        if answered:
-            self.session.append(Message(role="tool", parts=tuple(answered)))
-        self.progress.note(*self.planning.account(calls, results))
-
-    @property
-    def _calls_left(self) -> int | None:
-        limit = self.asked.limits.calls
-        return None if limit is None else max(0, limit - len(self.progress.calls))
-
-    def _within_limit(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
-        """The calls, those beyond the run's limit with a problem instead of a run."""
-        limit, left = self.asked.limits.calls, self._calls_left
-        if left is None or left >= len(calls):
-            return calls
-        problem = ToolError(code=ErrorCode.NOT_ALLOWED, message=self.words["calls"].format(limit=limit))
-        return [*calls[:left], *(replace(call, problem=call.problem or problem) for call in calls[left:])]
-
-    def _polls(self, call: ToolCall) -> bool:
-        tool = self.tools.get(call.name)
-        return tool is not None and tool.rules.poll
 
     async def _ask(self, choice: ToolChoice, grace: float | None = None) -> Reply:
         """Asks the model once; its reply is in the history afterwards.
