@@ -377,3 +377,31 @@ async def test_a_wrong_plan_answer_goes_back():
     )
     run = await Agent(model, tools=[get_weather], output=Weather, protocol="plan").run("天气？")
     assert run.output == Weather(city="上海", degrees=21)
+
+
+# ---------------------------------------------------------------------- the embedded model
+class Bill(BaseModel):
+    """A bill that was read."""
+
+    number: str
+    total: float
+
+
+@pytest.mark.model
+async def test_the_embedded_model_reads_a_text():
+    agent = Agent("local:small", output=Bill)
+    run = await agent.run("Bill B-17: three lamps, 120.50 euros in all. Give its number and its total.")
+    await agent.close()
+    assert run.stopped == "answered"
+    assert isinstance(run.output, Bill)
+    assert run.output.total == 120.5
+
+
+@pytest.mark.model
+async def test_the_embedded_model_answers_from_a_tools_result():
+    agent = Agent("local:small", tools=[get_weather], output=Weather)
+    run = await agent.run("北京现在多少度？")
+    await agent.close()
+    assert [call.name for call in run.calls] == ["get_weather"]
+    assert isinstance(run.output, Weather)
+    assert run.output.degrees == 21

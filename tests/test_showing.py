@@ -171,3 +171,29 @@ async def test_a_long_session_is_not_gone_through_at_each_turn():
 def test_a_wrong_bound_is_named():
     with pytest.raises(SettingsError, match="history is a History"):
         Agent(ScriptedModel("x"), history=10)
+
+
+async def test_another_process_shows_a_stored_session_where_it_was_cut(tmp_path):
+    def agent(model):
+        return Agent(model, tools=[look_up], store=str(tmp_path / "s.db"))
+
+    one = Small(6_000)
+    first = agent(one)
+    for number in range(30):
+        await first.run(f"What is in store {number}?", session="s")
+    other = Small(6_000)
+    await agent(other).run("What is in store 30?", session="s")
+    before, after = one.requests[-1].messages[1:], other.requests[0].messages[1:]
+    assert len(before) > 4
+    assert after[: len(before)] == before
+
+
+async def test_the_system_message_of_a_long_stored_session_stays(tmp_path):
+    earlier = [{"role": "system", "content": "Answer in rhymes."}]
+    for n in range(400):
+        earlier += [{"role": "user", "content": f"q{n}"}, {"role": "assistant", "content": f"a{n}"}]
+    store = str(tmp_path / "s.db")
+    await Agent(ScriptedModel(["x"]), store=store).run("?", session="s", message_history=earlier)
+    model = ScriptedModel(["y"])
+    await Agent(model, store=store, history=History(messages=6)).run("and?", session="s")
+    assert "Answer in rhymes." in system_text(model.requests[0])

@@ -133,7 +133,9 @@ class Showing:
 
     def _catch_up(self, bounds: Bounds) -> None:
         window, session = self._window, self.session
-        if window.seen == 0 and session.count:
+        if window.seen == 0 and session.view is not None and session.view.fits(session.count):
+            window.restore(session.view, session.messages[session.view.start :])
+        elif window.seen == 0 and session.count:
             window.begin(session.newest_first(), session.count, bounds, self.setup.history.keep)
         elif window.seen < session.count:
             window.extend(session.since(window.seen))

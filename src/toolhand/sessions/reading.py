@@ -23,6 +23,7 @@ class Stretch:
         offset: how many messages are before them.
         calls: how many call ids had been given by then.
         ledger: what is known of the calls of the last reply.
+        view: where what a model is shown was cut, as JSON; None where it was not.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -31,6 +32,7 @@ class Stretch:
     offset: int = 0
     calls: int = 0
     ledger: Ledger = field(default_factory=Ledger)
+    view: list[int] | None = None
 
 
 def live(entries: Sequence[Entry]) -> list[Entry]:
@@ -83,6 +85,7 @@ def _add(found: Stretch, entry: Entry, results: dict[str, ToolResult]) -> None:
         if not found.messages:
             found.offset = value.get("i", 0)
         found.calls = value.get("n", found.calls)
+        found.view = value.get("v", found.view)
         found.messages.append(message)
         found.seqs.append(entry.seq)
     elif entry.kind == "started":

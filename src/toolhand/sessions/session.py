@@ -17,7 +17,7 @@ from toolhand.policies.sharing.turnstile import Turnstile
 from toolhand.sessions import codec
 from toolhand.sessions.entries import Kind, Ledger
 from toolhand.sessions.tail import Messages, Tail
-from toolhand.sessions.trimming.window import Window
+from toolhand.sessions.trimming.window import View, Window
 
 _INSIDE: Final = "a tool asked the session of the run that called it: it would wait for itself; give it a session of its own"
 
@@ -38,6 +38,8 @@ class Session:
         """What policies knew when the last run was suspended; it does not leave the process."""
         self.window: Window | None = None
         """What a model is shown of it; made when it is first shown."""
+        self.view: View | None = None
+        """Where what is shown was cut before it was loaded."""
         self.ledger = Ledger()
         self._tail = Tail()
         self._ids: set[str] = set()
@@ -71,6 +73,8 @@ class Session:
         body = codec.message_json(message, names_results=True)
         body["i"] = len(self._tail)
         body["n"] = self._calls
+        if self.window is not None and self.window.has_left_out:
+            body["v"] = self.window.view.to_json()
         return body
 
     def note_started(self, call_id: str, tool: str, *, is_repeatable: bool) -> None:

@@ -22,7 +22,7 @@ from toolhand.sessions.reading import is_whole, stretch
 from toolhand.sessions.session import Session, refusal
 from toolhand.sessions.store import SessionStore
 from toolhand.sessions.tail import Tail
-from toolhand.sessions.trimming.window import Window
+from toolhand.sessions.trimming.window import View, Window
 
 PAGE: Final = 256
 """How many entries are read at once."""
@@ -69,6 +69,7 @@ class StoredSession(Session):
             found.messages, offset=found.offset, first_seq=found.first_seq, load=self._load_blocking
         )
         self.ledger, self._calls, self._seqs = found.ledger, found.calls, found.seqs
+        self.view = View.from_json(found.view)
         self._renew_window()
         self._first = await self._read_first()
         self._ids = {call.id for message in found.messages for call in message.calls}

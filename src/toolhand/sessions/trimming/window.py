@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from toolhand.core.jsonable import result_text
 from toolhand.core.language import Language
@@ -38,6 +39,21 @@ class View:
     gap_start: int = 0
     gap_end: int = 0
     short_until: int = 0
+
+    def to_json(self) -> list[int]:
+        """The view as it is kept."""
+        return [self.start, self.gap_start, self.gap_end, self.short_until]
+
+    @classmethod
+    def from_json(cls, kept: Any) -> View | None:
+        """The view of what was kept; None where that is nothing, or of another version."""
+        if not isinstance(kept, list) or len(kept) != 4 or not all(isinstance(n, int) for n in kept):
+            return None
+        return cls(start=kept[0], gap_start=kept[1], gap_end=kept[2], short_until=kept[3])
+
+    def fits(self, count: int) -> bool:
+        """Whether it can be of a history of so many messages."""
+        return 0 <= self.start < count and self.gap_end <= count
 
 
 class Window:
