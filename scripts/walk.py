@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+from collections import Counter
 from pathlib import Path
 from types import CodeType, FrameType
 
@@ -70,6 +71,12 @@ def _span(code: CodeType) -> int:
     return max(lines) - code.co_firstlineno + 1
 
 
+def _stage(code: CodeType) -> str:
+    """The folder that a function stands in, or "loop" for the files above all folders."""
+    parts = Path(code.co_filename).relative_to(PACKAGE).parts
+    return parts[0] if len(parts) > 1 else "loop"
+
+
 def main() -> int:
     """Prints the figures; fails where they are over the mark."""
     found = walked()
@@ -81,6 +88,8 @@ def main() -> int:
             print(
                 f"{span:4d}  {Path(code.co_filename).relative_to(PACKAGE)}:{code.co_firstlineno}  {code.co_qualname}"
             )
+    stages = Counter(_stage(code) for code in found)
+    print("by stage:", ", ".join(f"{stage} {count}" for stage, count in stages.most_common()))
     print(
         f"one tool call: {functions} functions in {files} files, {lines} lines (at most {MOST_FUNCTIONS} and {MOST_LINES})"
     )

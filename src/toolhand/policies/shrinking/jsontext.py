@@ -45,12 +45,14 @@ def _items(text: str, at: int, depth: int) -> tuple[list[Any], int]:
     at = _past_blanks(text, at + 1)
     if text.startswith("]", at):
         return found, at + 1
+    # Only the first item may be an envelope around a long list; items are otherwise read whole.
+    value, at = _value(text, at, depth + 1)
     while True:
-        value, at = _value(text, at, depth + 1)
         found.append(value)
         at, is_over = _joint(text, at, "]")
         if is_over:
             return found, at
+        value, at = _DECODER.raw_decode(text, at)
 
 
 def _fields(text: str, at: int, depth: int) -> tuple[dict[str, Any], int]:

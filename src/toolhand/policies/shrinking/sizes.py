@@ -11,6 +11,7 @@ _ENCODE: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False).enco
 """As `core.jsonable.result_text` writes values, but made once."""
 
 _STEP: Final = 65_536
+_BATCH: Final = 64
 _MOST_DEPTH: Final = 60
 
 
@@ -26,28 +27,25 @@ def _size_in_parts(value: Any, depth: int) -> int:
     if isinstance(value, str):
         starts = range(0, len(value), _STEP)
         return 2 + sum(len(_ENCODE(value[start : start + _STEP])) - 2 for start in starts)
-    if isinstance(value, dict) and value and depth < _MOST_DEPTH:
-        names = sum(len(_ENCODE({key: 0})) - 3 for key in value)
-        return names + sum(_part(item, depth) for item in value.values()) + 2 * len(value)
-    if isinstance(value, list) and value and depth < _MOST_DEPTH:
-        return sum(_part(item, depth) for item in value) + 2 * len(value)
-    return len(_ENCODE(value))
+    if not isinstance(value, list | dict) or not value or depth >= _MOST_DEPTH:
+        return len(_ENCODE(value))
+    joints = 2 * len(value)  # the brackets, and a comma and a blank between
+    if isinstance(value, list):
+        return joints + sum(
+            _size_inside(value[at : at + _BATCH], depth) for at in range(0, len(value), _BATCH)
+        )
+    items = list(value.items())
+    batches = (dict(items[at : at + _BATCH]) for at in range(0, len(items), _BATCH))
+    return joints + sum(_size_inside(batch, depth) for batch in batches)
 
 
-def _part(value: Any, depth: int) -> int:
-    is_simple = not isinstance(value, str | list | dict) or len(value) < _MOST_SIMPLE
-    return len(_ENCODE(value)) if is_simple and not _is_deep(value) else _size_in_parts(value, depth + 1)
-
-
-_MOST_SIMPLE: Final = 256
-
-
-def _is_deep(value: Any) -> bool:
-    """Whether a part has parts of its own that may be long."""
-    if not isinstance(value, list | dict):
-        return False
-    items = value.values() if isinstance(value, dict) else value
-    return any(isinstance(item, str | list | dict) and len(item) >= _MOST_SIMPLE for item in items)
+def _size_inside(batch: list[Any] | dict[str, Any], depth: int) -> int:
+    """Characters of some items, without what stands around and between them."""
+    if not is_large(batch):
+        return len(_ENCODE(batch)) - 2 * len(batch)
+    if isinstance(batch, list):
+        return sum(_size_in_parts(item, depth + 1) for item in batch)
+    return sum(len(_ENCODE({key: 0})) - 3 + _size_in_parts(item, depth + 1) for key, item in batch.items())
 
 
 def size_alone(value: Any) -> int:
