@@ -17,8 +17,8 @@ from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.jsonable import jsonable
 from toolhand.core.messages import ToolCall, ToolResult, Value
 from toolhand.core.tools import Tool, ToolChoice
+from toolhand.parsing.plans.words import said
 from toolhand.plan import Checked, Done, Interpreter, Outcome, Plan, Rules, Undone, check, read
-from toolhand.plan.words import said
 from toolhand.policies.conditions import note_success, succeeded
 from toolhand.policies.shrinking.store import results_of
 from toolhand.protocols.reading.planned import RUN_PLAN

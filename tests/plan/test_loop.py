@@ -130,7 +130,7 @@ def test_step_by_step_only_the_first_line_runs():
     assert one.run_sync("?").output == "有雨"
     assert names(ran) == ["get_weather", "judge_rain"]
     assert ran[1][1] == {"report": "雨"}
-    assert "one step" in model.requests[0].messages[0].text
+    assert "one call" in model.requests[0].messages[0].text
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

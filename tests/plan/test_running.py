@@ -372,3 +372,33 @@ def test_it_is_explained_as_a_list_and_as_a_graph():
     assert '{"$w #gt; 2"}' in graph
     for line in graph.split("\n")[1:]:
         assert line.count('"') in (0, 2)
+
+
+def test_an_object_where_a_text_is_wanted_gives_its_field_of_that_name_or_its_only_one():
+    given: list[Any] = []
+
+    @tool
+    def find(name: str) -> dict[str, Any]:
+        """a"""
+        return {"Member-ID": "M1", "name": name}
+
+    @tool
+    def count() -> list[dict[str, Any]]:
+        """b"""
+        return [{"total": 3}]
+
+    @tool
+    def take(member_id: str, n: int = 0, whole: dict[str, Any] | None = None) -> str:
+        """c"""
+        given.append((member_id, n, whole))
+        return "x"
+
+    tools = Toolset([find, count, take])
+    assert (
+        Ran('find(name="Ann") -> m\ncount() -> c\ntake(member_id=$m, n=$c, whole=$m)', tools).run().ending
+        == "done"
+    )
+    assert given == [("M1", 3, {"Member-ID": "M1", "name": "Ann"})]
+    unclear = Ran('find(name="Ann") -> m\ntake(member_id="M1", n=$m)', tools).run()
+    assert unclear.ending == "failed"
+    assert Ran('count() -> c\nif $c[0] == 3: return "yes"', tools).run().answer == "yes"

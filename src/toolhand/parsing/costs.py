@@ -46,6 +46,11 @@ COSTS: Mapping[str, int] = MappingProxyType(
         "nested_twice": 1,
         "bare_text": 1,
         "call_syntax": 1,
+        "picked_field": 2,
+        "bare_variable": 2,
+        "missing_indent": 2,
+        "nested_call": 2,
+        "joined_texts": 2,
     }
 )
 

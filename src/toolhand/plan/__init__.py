@@ -8,8 +8,9 @@ calls go through the `dispatch` that the caller hands in.
 
 from toolhand.parsing.plans.explain import explain, mermaid
 from toolhand.parsing.plans.nodes import Plan
+from toolhand.parsing.plans.outcomes import Done, Outcome, Rules, Undone
 from toolhand.plan.check import Checked, check
-from toolhand.plan.interpreter import Done, Interpreter, Outcome, Rules, Undone
+from toolhand.plan.interpreter import Interpreter
 from toolhand.plan.language import read
 
 __all__ = [

@@ -10,6 +10,8 @@ from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.language import Language
 from toolhand.core.messages import BoundCall, ToolCall
 from toolhand.core.tools import Tool
+from toolhand.parsing.plans import nodes
+from toolhand.parsing.plans.arguments import folded, named_arguments, written_value
 from toolhand.parsing.plans.nodes import (
     Block,
     Expression,
@@ -17,17 +19,15 @@ from toolhand.parsing.plans.nodes import (
     If,
     ListOf,
     Literal,
-    ObjectOf,
     Parallel,
     Plan,
     Return,
     Step,
-    references,
-)  # fmt: skip
+)
 from toolhand.parsing.plans.values import value_of
+from toolhand.parsing.plans.words import said
 from toolhand.plan.order import needed, required_tools
-from toolhand.plan.words import said
-from toolhand.tools.collection import ToolCollection, folded
+from toolhand.tools.collection import ToolCollection
 
 Bind = Callable[[ToolCall], "BoundCall | ToolError"]
 Refuses = Callable[[Tool], "ToolError | None"]
@@ -82,30 +82,6 @@ def check(
     return Checked(calls=tuple(checker.calls), problems=tuple(problems), unknown=frozenset(checker.unknown))
 
 
-def named_arguments(step: Step, tool: Tool | None) -> dict[str, Expression]:
-    """A step's arguments by parameter: a value without a name fills the only required one, or the one at its place."""
-    named: dict[str, Expression] = {
-        key: value for key, value in step.arguments.items() if isinstance(key, str)
-    }
-    bare = [value for key, value in step.arguments.items() if not isinstance(key, str)]
-    names = list(tool.properties) if tool is not None else []
-    first = bare[0] if len(bare) == 1 and not named else None
-    if isinstance(first, ObjectOf) and {folded(key) for key, _ in first.fields} <= {
-        folded(name) for name in names
-    }:
-        return dict(first.fields)
-    if tool is not None and len(bare) == 1 and len(tool.required) == 1 and tool.required[0] not in named:
-        names = list(tool.required)
-    for place, value in enumerate(bare):
-        named[names[place] if place < len(names) else f"argument_{place + 1}"] = value
-    return named
-
-
-def written_arguments(step: Step, tools: ToolCollection) -> dict[str, Any]:
-    """A step's arguments by parameter, with each reference as it is written."""
-    return {key: _written(value) for key, value in named_arguments(step, tools.lookup(step.tool)).items()}
-
-
 @dataclass(slots=True)
 class _Checker:
     tools: ToolCollection
@@ -156,7 +132,9 @@ class _Checker:
         if not step.tool:
             return
         self._bare(arguments, tool, step.line)
-        fixed = {key: value_of(value, {}) for key, value in arguments.items() if not any(references(value))}
+        fixed = {
+            key: value_of(value, {}) for key, value in arguments.items() if not any(nodes.references(value))
+        }
         open_ones = {key: value for key, value in arguments.items() if key not in fixed}
         call = ToolCall(id=f"line_{step.line}", name=step.tool, arguments=fixed, fixes=step.fixes)
         bound = self.bind(call)
@@ -169,7 +147,7 @@ class _Checker:
         if refusal is not None:
             self.problem(step.line, refusal)
         self._needs(bound.tool, also, step.line)
-        written = {key: _written(value) for key, value in open_ones.items()}
+        written = {key: written_value(value) for key, value in open_ones.items()}
         order = [key for key in bound.call.arguments if key not in written]
         self.calls.append(
             replace(bound.call, arguments={**{key: bound.call.arguments[key] for key in order}, **written})
@@ -181,7 +159,7 @@ class _Checker:
         """Checks the references in an expression."""
         if value is None:
             return
-        for found in references(value):
+        for found in nodes.references(value):
             if found.name not in saved:
                 self.unknown.add(found.name)
                 self._unknown(line, "unknown", name=found.name)
@@ -249,22 +227,5 @@ class _Checker:
 def at_line(error: ToolError, line: int, language: Language) -> ToolError:
     """An error with the line that it belongs to."""
     message = said("line", language, line=line, said=error.message)
-    kept = {
-        key: value
-        for key, value in error.details.items()
-        if key in {"variable", "first", "pending", "approval_id"}
-    }
+    kept = {key: error.details[key] for key in ("variable", "first") if key in error.details}
     return replace(error, message=message, details={**kept, "line": line, "cause": dict(error.details)})
-
-
-def _written(value: Expression) -> Any:
-    """An expression with references as it is written, in a list or an object item by item."""
-    match value:
-        case ListOf(items=items):
-            return [_written(item) for item in items]
-        case ObjectOf(fields=fields):
-            return {key: _written(item) for key, item in fields}
-        case Literal(value=plain):
-            return plain
-    text = str(value)
-    return text[1:-1] if text.startswith('"') else text

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.events import Event
@@ -12,84 +11,18 @@ from toolhand.core.language import Language
 from toolhand.core.messages import ToolCall, ToolResult, Value
 from toolhand.core.plan_events import PlanFinished, PlanStarted, StepFinished
 from toolhand.core.tools import Tool
-from toolhand.parsing.plans.nodes import Block, Expression, For, If, Parallel, Plan, Return, Step
-from toolhand.parsing.plans.values import NoValue, Unseen, holds, value_of
-from toolhand.plan.check import at_line, named_arguments
+from toolhand.parsing.costs import fix
+from toolhand.parsing.plans.arguments import named_arguments, undo_arguments
+from toolhand.parsing.plans.nodes import Block, Expression, For, If, Parallel, Plan, Reference, Return, Step
+from toolhand.parsing.plans.outcomes import Done, Ending, Outcome, Rules, Undone
+from toolhand.parsing.plans.values import NoValue, Unseen, holds, is_open, picked, value_of
+from toolhand.parsing.plans.words import said
+from toolhand.plan.check import at_line
 from toolhand.plan.order import waves
-from toolhand.plan.words import said
 from toolhand.tools.collection import ToolCollection
 
 Dispatch = Callable[[Sequence[ToolCall]], Awaitable[Sequence[ToolResult]]]
 """Runs calls side by side; gives their results in the same order."""
-
-Ending = Literal["answered", "done", "failed", "stopped", "waiting"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """How a plan runs.
-
-    Args:
-        rounds: the most items that a loop may go over.
-        calls: the most calls in all.
-        undo: whether a plan that fails undoes its finished writing steps by itself, the last first.
-        is_dry: whether only tools that read are run; a writing step is told, and its result stays open.
-    """
-
-    rounds: int = 50
-    calls: int = 200
-    undo: bool = False
-    is_dry: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
-    """One step that has ended.
-
-    Args:
-        path: its place: "3", "4[2].1" for the first step in the second round of a loop, "5b.1" in an `if`'s second branch.
-        step: the step.
-        call: its call, with the values that it was given; None for a step without a tool.
-        result: how it ended; None where nothing ran.
-        skipped: why nothing ran, or "".
-    """
-
-    path: str
-    step: Step
-    call: ToolCall | None = None
-    result: ToolResult | None = None
-    skipped: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Undone:
-    """What became of a step that was to be undone: the undoing call and its result, or why there was none."""
-
-    path: str
-    call: ToolCall | None = None
-    result: ToolResult | None = None
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """How a plan ended.
-
-    Args:
-        ending: "answered" (by `return`), "done", "failed", "stopped" or "waiting" (for a person).
-        answer: what `return` gave.
-        done: the steps that ended, in order.
-        error: why it failed or waits.
-        undone: what was undone, in that order.
-        variables: what every variable held at the end.
-    """
-
-    ending: Ending
-    answer: Any = None
-    done: tuple[Done, ...] = ()
-    error: ToolError | None = None
-    undone: tuple[Undone, ...] = ()
-    variables: Mapping[str, Any] = field(default_factory=dict)
 
 
 class _End(Exception):  # noqa: N818 - how the plan ends, on its way out of the blocks
@@ -262,8 +195,16 @@ class Interpreter:
         tool = self._tools.lookup(step.tool)
         named = named_arguments(step, tool)
         arguments = {key: self._value(value, step.line) for key, value in named.items()}
+        fixes = list(step.fixes)
+        for key, value in arguments.items():
+            schema = (
+                tool.properties.get(key) if tool is not None and isinstance(named[key], Reference) else None
+            )
+            arguments[key] = picked(value, key, schema)
+            if arguments[key] is not value:
+                fixes.append(fix("picked_field", f"$.{key}", str(named[key]), arguments[key]))
         name = tool.name if tool else step.tool
-        return ToolCall(id=f"{self.plan_id}.{path}", name=name, arguments=arguments, fixes=step.fixes)
+        return ToolCall(id=f"{self.plan_id}.{path}", name=name, arguments=arguments, fixes=tuple(fixes))
 
     def _value(self, expression: Expression, line: int) -> Any:
         try:
@@ -282,7 +223,7 @@ class Interpreter:
     def _is_told_only(self, call: ToolCall) -> bool:
         tool = self._tools.get(call.name)
         writes = tool is None or tool.rules.effect != "reads"
-        return self.rules.is_dry and (writes or _is_open(call.arguments))
+        return self.rules.is_dry and (writes or is_open(call.arguments))
 
     @staticmethod
     def _told(step: Step, call: ToolCall) -> ToolResult:
@@ -327,29 +268,3 @@ class Interpreter:
             )
         )
         return Undone(path=done.path, call=undoing, result=result)
-
-
-def undo_arguments(back: Tool, call: ToolCall, result: ToolResult | None) -> dict[str, Any]:
-    """What an undoing tool is given: each of its parameters from the result's field of that name, else from the argument.
-
-    A result that is no object fills its only required parameter.
-    """
-    data = result.data if result is not None else None
-    given = {**call.arguments, **(data if isinstance(data, Mapping) else {})}
-    names = {*back.properties, *back.aliases}
-    found = {key: value for key, value in given.items() if key in names}
-    if (
-        len(back.required) == 1
-        and back.required[0] not in found
-        and data is not None
-        and not isinstance(data, Mapping)
-    ):
-        found[back.required[0]] = data
-    return found
-
-
-def _is_open(value: Any) -> bool:
-    """Whether a value hangs on something that a dry run does not have."""
-    if isinstance(value, Mapping):
-        return any(_is_open(inner) for inner in value.values())
-    return isinstance(value, Unseen) or (isinstance(value, list) and any(_is_open(inner) for inner in value))

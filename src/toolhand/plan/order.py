@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from toolhand.core.tools import Tool
-from toolhand.parsing.plans.nodes import Expression, Step, references
+from toolhand.parsing.plans.nodes import Step, references
 from toolhand.tools.collection import ToolCollection
 
 Find = Callable[[str], Tool | None]
@@ -28,7 +28,7 @@ def waves(steps: Sequence[Step], find: Find) -> Iterator[tuple[int, ...]]:
     tools = [find(step.tool) for step in steps]
     graph: dict[int, set[int]] = {}
     for number, step in enumerate(steps):
-        used = {makers.get(found.name, number) for value in _values(step) for found in references(value)}
+        used = {makers.get(found.name, number) for value in step.values for found in references(value)}
         names = required_tools(tool) if (tool := tools[number]) is not None else ()
         used |= {place for place, other in enumerate(tools) if other is not None and other.name in names}
         graph[number] = used - {number}
@@ -44,12 +44,6 @@ def waves(steps: Sequence[Step], find: Find) -> Iterator[tuple[int, ...]]:
         ready = tuple(sorted(sorter.get_ready()))
         yield ready
         sorter.done(*ready)
-
-
-def _values(step: Step) -> Iterator[Expression]:
-    yield from step.arguments.values()
-    if step.value is not None:
-        yield step.value
 
 
 def needed(tool: Tool, tools: ToolCollection, met: set[str]) -> tuple[str, ...]:

@@ -35,62 +35,62 @@ _RULES: Final[Mapping[Manner, Mapping[Language, str]]] = {
         "en": """You can use these tools:
 {tools}
 
-To use tools, write a plan and nothing else: one step a line. `-> name` keeps a step's result, `$name` uses it later.
-Example 1, one step:
+To use tools, reply only with calls, one a line, and no other words. `-> name` keeps a result, `$name` uses it in a later line.
+Example 1, one call:
 {one}
-Example 2, the second step uses the first one's result:
+Example 2, the second call uses the first one's result:
 {two}
 Example 3, a condition and a loop; lines under them are indented:
 {three}
-Take argument values from the conversation or from results ($name); never invent them. Write every step that is needed.
-You are then given the results. When you know the answer, or no tool fits, reply in plain words, without a plan.""",
+Take argument values from the conversation or from results ($name); never invent them. Write every call that is needed.
+You are then given the results. When you know the answer, or no tool fits, reply in plain words, without calls.""",
         "zh": """你可以使用下面的工具：
 {tools}
 
-要使用工具，只写一个计划，每行一个步骤，不要写其他内容。`-> 名称` 保存这一步的结果，后面用 `$名称` 引用。
-例 1，一个步骤：
+要使用工具，只回复调用，每行一个，不要写其他文字。`-> 名称` 保存结果，后面的行用 `$名称` 引用。
+例 1，一个调用：
 {one}
-例 2，第二步使用第一步的结果：
+例 2，第二个调用使用第一个的结果：
 {two}
 例 3，条件和循环，下面的行要缩进：
 {three}
-参数的值取自对话或结果（$名称），不要编造。把需要的步骤都写出来。
-之后你会得到结果。知道答案之后，或者没有合适的工具时，直接用文字回答，不要写计划。""",
+参数的值取自对话或结果（$名称），不要编造。把需要的调用都写出来。
+之后你会得到结果。知道答案之后，或者没有合适的工具时，直接用文字回答，不要写调用。""",
     },
     "steps": {
         "en": """You can use these tools:
 {tools}
 
-To use a tool, write one step on one line and nothing else. `-> name` keeps its result, `$name` uses it in a later step.
-Example of a first step:
+To use a tool, reply only with one call on one line, and no other words. `-> name` keeps its result, `$name` uses it later.
+Example of a first call:
 {one}
-Example of a later step that uses a result:
+Example of a later call that uses a result:
 {later}
-After each step you are given its result; then write the next step, or the answer.
+After each call you are given its result; then write the next call, or the answer.
 Take argument values from the conversation or from results ($name); never invent them.
-When you know the answer, or no tool fits, reply in plain words, without a step.""",
+When you know the answer, or no tool fits, reply in plain words, without a call.""",
         "zh": """你可以使用下面的工具：
 {tools}
 
-要使用工具，只写一行，一个步骤，不要写其他内容。`-> 名称` 保存结果，之后的步骤用 `$名称` 引用。
-第一步的例子：
+要使用工具，只回复一行，一个调用，不要写其他文字。`-> 名称` 保存结果，之后的调用用 `$名称` 引用。
+第一个调用的例子：
 {one}
 之后使用结果的例子：
 {later}
-每一步之后你会得到它的结果，然后写下一步，或者回答。
+每次调用之后你会得到它的结果，然后写下一个调用，或者回答。
 参数的值取自对话或结果（$名称），不要编造。
-知道答案之后，或者没有合适的工具时，直接用文字回答，不要写步骤。""",
+知道答案之后，或者没有合适的工具时，直接用文字回答，不要写调用。""",
     },
 }
 _CHOICE: Final[Mapping[Language, Mapping[str, str]]] = {
     "en": {
-        "required": "Use a tool now{which}: write only the plan.",
+        "required": "Use a tool now{which}: reply only with calls.",
         "none": "Use no tool now: answer in plain words.",
         "auto": "You may only use these tools now: {names}.",
         "which": ", one of: {names}",
     },
     "zh": {
-        "required": "现在必须使用工具{which}：只写计划。",
+        "required": "现在必须使用工具{which}：只回复调用。",
         "none": "现在不要使用工具：直接用文字回答。",
         "auto": "现在只能使用这些工具：{names}。",
         "which": "，只能是：{names}",

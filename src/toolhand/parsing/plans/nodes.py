@@ -144,6 +144,11 @@ class Step:
     line: int = 0
     fixes: tuple[Fix, ...] = ()
 
+    @property
+    def values(self) -> tuple[Expression, ...]:
+        """Every expression in it."""
+        return (*self.arguments.values(), *(() if self.value is None else (self.value,)))
+
     def __str__(self) -> str:
         named = (
             f"{key}={value}" if isinstance(key, str) else str(value) for key, value in self.arguments.items()

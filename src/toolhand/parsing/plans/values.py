@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from toolhand.core.jsonable import jsonable
 from toolhand.parsing.plans.nodes import Expression, ListOf, Literal, ObjectOf, Reference, Template, Test
+
+_SCALARS: Final = frozenset(("string", "integer", "number", "boolean", "null"))
 
 
 class NoValue(Exception):  # noqa: N818 - an outcome of a step, which becomes a `ToolError`
@@ -144,6 +146,8 @@ def _compared(operator: str, left: Any, right: Any) -> bool:
     for value in (left, right):
         if isinstance(value, Unseen):
             raise NoValue("unseen", name=value)
+    if operator not in {"contains", "in"}:
+        left, right = _sole(left, right), _sole(right, left)
     match operator:
         case "==":
             return bool(_plain(left) == _plain(right))
@@ -165,6 +169,13 @@ def _compared(operator: str, left: Any, right: Any) -> bool:
     return by_operator[operator]
 
 
+def _sole(value: Any, other: Any) -> Any:
+    """The only value of an object that is compared with something that is none."""
+    if isinstance(value, Mapping) and len(value) == 1 and isinstance(other, str | int | float):
+        return next(iter(value.values()))
+    return value
+
+
 def _contains(whole: Any, part: Any) -> bool:
     """Whether a text has another in it, a list an item, an object a key; also in the parts of a list or an object."""
     if isinstance(whole, str):
@@ -177,3 +188,42 @@ def _contains(whole: Any, part: Any) -> bool:
             for item in whole
         )
     return bool(_plain(whole) == _plain(part))
+
+
+def picked(value: Any, name: str, schema: Any) -> Any:
+    """What of an object is meant where a text or a number is wanted: the field of the parameter's name, or its only one.
+
+    A list of one object counts as that object. Where it is not clear, the value stays as it is.
+
+    Args:
+        value: what a reference came to.
+        name: the parameter's name.
+        schema: the parameter's JSON Schema.
+    """
+    if not isinstance(value, Mapping | list) or not _wants_scalar(schema):
+        return value
+    whole = value[0] if isinstance(value, list) and len(value) == 1 else value
+    if isinstance(whole, Mapping):
+        named = [inner for key, inner in whole.items() if _folded(key) == _folded(name)]
+        inner = named[0] if len(named) == 1 else next(iter(whole.values())) if len(whole) == 1 else None
+        if isinstance(inner, str | int | float):
+            return inner
+    return whole if isinstance(whole, str | int | float) else value
+
+
+def _wants_scalar(schema: Any) -> bool:
+    if not isinstance(schema, Mapping):
+        return False
+    options = schema.get("anyOf") or schema.get("oneOf")
+    if options:
+        return all(_wants_scalar(option) for option in options)
+    kinds = schema.get("type")
+    named = {kinds} if isinstance(kinds, str) else set(kinds or ())
+    return bool(named) and named <= _SCALARS
+
+
+def is_open(value: Any) -> bool:
+    """Whether a value hangs on something that a dry run does not have."""
+    if isinstance(value, Mapping):
+        return any(is_open(inner) for inner in value.values())
+    return isinstance(value, Unseen) or (isinstance(value, list) and any(is_open(inner) for inner in value))

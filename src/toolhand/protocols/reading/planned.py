@@ -15,8 +15,9 @@ from toolhand.arguments.bind import bind
 from toolhand.arguments.settings import BindSettings
 from toolhand.core.errors import ErrorCode, SettingsError, ToolError
 from toolhand.core.messages import FinishReason, RawCall, Reply, ToolCall
+from toolhand.parsing.plans.arguments import written_arguments
 from toolhand.plan import Plan, check, read
-from toolhand.plan.check import Checked, written_arguments
+from toolhand.plan.check import Checked
 from toolhand.protocols.reading.asked import Asked, Candidate, Scanned
 from toolhand.protocols.reading.plan_lines import LineHold, Run, runs
 from toolhand.protocols.reading.settle import Settled, Settler
@@ -141,7 +142,10 @@ class PlanSettler(Settler):
         self._pieces[start] = [self._text[run.start : run.end] for run in group]
         plan = read("\n".join(self._pieces[start]))
         steps = [step for step in plan.steps if step.tool]
-        asked = [Asked(step.tool, written_arguments(step, self.tools), fixes=step.fixes) for step in steps]
+        asked = [
+            Asked(step.tool, written_arguments(step, self.tools.lookup(step.tool)), fixes=step.fixes)
+            for step in steps
+        ]
         if plan.problems:  # what cannot be read is meant all the same, where it names a tool
             names = _CALL_BEGUN.findall(self._text, start, end)
             asked += [Asked(name, {}) for name in names if self.tools.lookup(name) is not None][:1]

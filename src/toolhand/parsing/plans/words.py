@@ -14,7 +14,7 @@ from toolhand.parsing.plans.mistakes import filled
 
 @cache
 def _table() -> Mapping[str, Mapping[str, str]]:
-    return tomllib.loads(files("toolhand.plan").joinpath("words.toml").read_text("utf-8"))
+    return tomllib.loads(files("toolhand.parsing.plans").joinpath("words.toml").read_text("utf-8"))
 
 
 def said(key: str, language: Language, /, **words: Any) -> str:
