@@ -2,6 +2,7 @@
 
     python bench/quality.py --model local --protocol auto --protocol json      one turn on bench/data/quality.jsonl
     python bench/quality.py --model local --two-step                           whole runs on bench/data/two_step.json
+    python bench/quality.py --model local --plans --protocol plan              whole runs of two to four steps, some on a condition
     python bench/quality.py --model local --tasks FILE.jsonl --limit 80        other tasks of the same form
 
 A task has `messages`, `tools` and `ground_truth` in the form of BFCL (per call, each parameter's accepted values); its calls are
@@ -172,9 +173,11 @@ def _fits(sent: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     )
 
 
-async def two_step(model: Model, protocols: Sequence[str], *, tells: bool) -> None:
+async def two_step(
+    model: Model, protocols: Sequence[str], *, tells: bool, file: str = "two_step.json"
+) -> None:
     """Whole runs: the first result is needed for the second call, and the second's for the answer."""
-    data = json.loads((DATA / "two_step.json").read_text("utf-8"))
+    data = json.loads((DATA / file).read_text("utf-8"))
     print(
         f"{'protocol':12} {'both calls':>10} {'and answer':>10} {'of':>4} {'caught':>7} {'wrong calls':>12} {'tokens':>8}"
     )
@@ -225,6 +228,7 @@ def main() -> None:
     parser.add_argument("--tasks", type=Path, default=DATA / "quality.jsonl")
     parser.add_argument("--limit", type=int, default=None)
     parser.add_argument("--two-step", action="store_true")
+    parser.add_argument("--plans", action="store_true")
     parser.add_argument("--cache", type=Path, default=None, help="a SQLite file for the model's outputs")
     parser.add_argument("--threads", type=int, default=None)
     parser.add_argument("--tell", action="store_true", help="print what went wrong")
@@ -236,8 +240,9 @@ def main() -> None:
     start = time.monotonic()
 
     async def run() -> None:
-        if options.two_step:
-            await two_step(model, protocols, tells=options.tell)
+        if options.two_step or options.plans:
+            file = "plans.json" if options.plans else "two_step.json"
+            await two_step(model, protocols, tells=options.tell, file=file)
         else:
             tasks = sorted(
                 map(json.loads, options.tasks.read_text("utf-8").splitlines()), key=lambda task: task["order"]

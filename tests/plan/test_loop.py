@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -299,3 +300,36 @@ def test_the_report_is_json():
     told = next(result.data for message in run.messages for result in message.results)
     assert json.loads(json.dumps(told))["ending"] == "failed"
     assert told["steps"][0] == {"step": "1", "call": "log_in()", "save_as": "t", "result": "token"}
+
+
+async def test_a_run_that_is_cancelled_in_the_midst_of_a_plan_leaves_what_is_done():
+    ran: list[str] = []
+
+    @tool(effect="writes")
+    async def quick(n: int) -> int:
+        """a"""
+        ran.append(f"quick {n}")
+        return n
+
+    @tool(effect="writes")
+    async def slow() -> str:
+        """b"""
+        ran.append("slow")
+        await asyncio.sleep(30)
+        return "late"
+
+    model = ScriptedModel(["quick(n=1) -> a\nslow()\nquick(n=2)", "so"])
+    one = Agent(model, Toolset([quick, slow]), protocol="plan", store="memory")
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.3):
+            await one.run("?", session="s")
+    assert ran == ["quick 1", "slow"]
+    run = await one.run("and?", session="s")
+    calls = [call.id for message in run.messages for call in message.calls]
+    results = {result.call_id: result for message in run.messages for result in message.results}
+    assert set(calls) == set(results)
+    told = next(iter(results.values())).data
+    assert told["ending"] == "stopped"
+    assert told["steps"][0] == {"step": "1", "call": "quick", "result": 1}
+    assert "may have had its effect" in told["steps"][1]["error"]
+    assert "quick 2" not in ran

@@ -6,6 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.plan.shop import shop
 from toolhand import RunContext, Toolset, tool
@@ -402,3 +404,35 @@ def test_an_object_where_a_text_is_wanted_gives_its_field_of_that_name_or_its_on
     unclear = Ran('find(name="Ann") -> m\ntake(member_id="M1", n=$m)', tools).run()
     assert unclear.ending == "failed"
     assert Ran('count() -> c\nif $c[0] == 3: return "yes"', tools).run().answer == "yes"
+
+
+CALLS = st.sampled_from([
+    'get_weather(city="Oslo")', "remind(message=$w)", "wipe(disk='a')", "open('/etc/passwd')", "__import__('os').system('x')",
+    "eval('1')", "delete_order(order=1)", "os.system('x')", "log_in()", "unsend(message=1)", "getattr(log_in, 'function')()",
+])  # fmt: skip
+AROUND = st.sampled_from(["{} -> w", "w = {}", "if {}: {}", "for x in [1, 2]: {}", "remind(message={})", "parallel {}, {}",
+                          "return {}", "{}.x -> w", "{}", "while {}:\n    {}", "lambda: {}", "# {}", "if $w: {} else: {}"])  # fmt: skip
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.tuples(AROUND, CALLS), min_size=1, max_size=5))
+def test_whatever_is_written_only_tools_run_and_only_by_dispatch(lines):
+    source = "\n".join(around.replace("{}", call) for around, call in lines)
+    ran = Ran(source)
+    dispatched: list[str] = []
+    plain = ran.dispatch
+
+    async def dispatch(calls: Any) -> Any:
+        dispatched.extend(call.name for call in calls)
+        return await plain(calls)
+
+    ran.interpreter._dispatch = dispatch
+    plan = read(source)
+    if plan.problems:
+        return
+    ran.run()
+    assert {name for name, _ in ran.calls} <= set(dispatched)
+    assert {name for name, _ in ran.calls} <= set(ran.tools.names)
+    assert not {"wipe", "delete_order"} & {
+        name for name, _ in ran.calls
+    }  # they need a person, and a permission
