@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
-from toolhand.core.errors import SettingsError
+from toolhand.core.errors import SettingsError, StoreError
 from toolhand.sessions.entries import AuditQuery, AuditRow, Busy, Entry, Hit, Lease, Summary
 
 VARIABLE: Final = "TOOLHAND_STORE"
@@ -189,9 +189,17 @@ def _opened(name: str, module: str, kind: str) -> SessionStore:
 def default_path() -> Path:
     """The file in which sessions are kept where a program says nothing.
 
+    Raises:
+        StoreError: when the user has no home.
+
     Source: the XDG Base Directory Specification; on macOS and Windows the system's own places.
     """
-    home = Path.home()
+    try:
+        home = Path.home()
+    except RuntimeError as error:
+        raise StoreError(
+            f'sessions are kept in the user\'s home, and there is none: set {VARIABLE}, or use store="memory"'
+        ) from error
     if sys.platform == "darwin":
         folder = home / "Library" / "Application Support"
     elif sys.platform == "win32":

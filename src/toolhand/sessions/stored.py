@@ -131,9 +131,10 @@ class StoredSession(Session):
 
     async def known_calls(self, ids: Iterable[str]) -> frozenset[str]:
         """Which of these ids belong to calls that are not loaded."""
-        if self._tail.offset == 0:
+        asked = tuple(ids)
+        if self._tail.offset == 0 or not asked:
             return frozenset()
-        return await self.store.known_calls(self.id, tuple(ids))
+        return await self.store.known_calls(self.id, asked)
 
     # holding
 
