@@ -10,7 +10,18 @@ import traceback
 import typer
 
 from toolhand import __version__
-from toolhand.cli import demo, drift, eval, models, plan, probe, run, tools  # noqa: A004 - the command's name
+from toolhand.cli import (
+    chat,
+    demo,
+    drift,
+    eval,  # noqa: A004 - the command's name
+    models,
+    plan,
+    probe,
+    run,
+    sessions,
+    tools,
+)
 from toolhand.cli.terminal import cannot_write, give_up_output, prepare_streams, shortened
 from toolhand.cli.usage import WRONG_WORDS, wrong_words
 from toolhand.cli.words import say
@@ -31,8 +42,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run", help=run.HELP)(run.run)
+app.command("chat", help=chat.HELP)(chat.chat)
 app.command("demo", help=demo.HELP)(demo.demo)
 app.command("probe", help=probe.HELP)(probe.probe)
+app.add_typer(sessions.app, name="sessions", help=sessions.HELP)
 app.add_typer(models.app, name="models", help=models.HELP)
 app.add_typer(drift.app, name="drift", help=drift.HELP)
 app.add_typer(plan.app, name="plan", help=plan.HELP)

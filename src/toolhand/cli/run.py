@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from toolhand.agent import Agent
+from toolhand.cli import options
 from toolhand.cli.load import load_tools
 from toolhand.cli.models import ensure_weights
 from toolhand.cli.show import Show
@@ -40,53 +41,17 @@ def run(
             "What you want to know; '-' reads it from standard input.", "要问的问题；“-”表示从标准输入读取。"
         )
     ),
-    model: str | None = typer.Option(
-        None,
-        "--model",
-        "-m",
-        help=say(
-            "local, openai:NAME, ollama:NAME, http://…/v1#NAME",
-            "local、openai:名称、ollama:名称、http://…/v1#名称",
-        ),
-    ),
-    tools: str = typer.Option(
-        "builtin",
-        "--tools",
-        "-t",
-        help=say(
-            "builtin, a .py file, a module; several with commas", "builtin、.py 文件或模块名；多个用逗号分隔"
-        ),
-    ),
-    db: str | None = typer.Option(
-        None, "--db", metavar="FILE", help=say("An SQLite file that may be read.", "允许读取的 SQLite 文件。")
-    ),
-    root: str | None = typer.Option(
-        None, "--root", metavar="FOLDER", help=say("A folder that may be read.", "允许读取的文件夹。")
-    ),
-    protocol: str = typer.Option(
-        "auto",
-        "--protocol",
-        "-p",
-        help=say(
-            "How the model writes calls down: auto, native, json, …",
-            "模型书写调用的方式：auto、native、json 等",
-        ),
-    ),
-    turns: int = typer.Option(
-        20, "--turns", min=1, help=say("The most replies of the model.", "模型回复次数的上限。")
-    ),
+    model: str | None = options.MODEL,
+    tools: str = options.TOOLS,
+    db: str | None = options.DB,
+    root: str | None = options.ROOT,
+    protocol: str = options.PROTOCOL,
+    turns: int = options.TURNS,
     as_json: bool = typer.Option(
         False, "--json", help=say("Print the whole run as JSON.", "以 JSON 输出整个运行过程。")
     ),
-    verbose: bool = typer.Option(
-        False,
-        "--verbose",
-        "-v",
-        help=say("Show raw replies, what was mended, times.", "显示模型原文、修正内容和耗时。"),
-    ),
-    yes: bool = typer.Option(
-        False, "--yes", "-y", help=say("Fetch the embedded model without asking.", "不询问直接下载内置模型。")
-    ),
+    verbose: bool = options.VERBOSE,
+    yes: bool = options.YES,
 ) -> int:
     question = read_question(question)
     setting = _Setting(

@@ -1,0 +1,243 @@
+"""`toolhand chat`: a conversation at the terminal that is kept, and goes on where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from toolhand.agent import Agent
+from toolhand.cli import options
+from toolhand.cli.chat_commands import Commands, Leave, new_name
+from toolhand.cli.lines import Lines, history_path
+from toolhand.cli.load import load_tools
+from toolhand.cli.models import ensure_weights
+from toolhand.cli.run import announced_default, answer, asking
+from toolhand.cli.sessions import print_message
+from toolhand.cli.show import Show
+from toolhand.cli.stores import opened
+from toolhand.cli.terminal import is_person_here, path_given
+from toolhand.cli.words import say
+from toolhand.core.errors import ToolhandError
+from toolhand.execution.layers import default_policies
+from toolhand.execution.running import run_blocking
+from toolhand.run import Limits, Run
+from toolhand.sessions.archive import Archive
+from toolhand.sessions.store import SessionStore
+from toolhand.toolset import Toolset
+
+HELP = say(
+    "Talk with a model that has tools; the conversation is kept.", "与带工具的模型对话；会话会保存下来。"
+)
+_SHOWN_AT_START: Final = 6
+
+
+def chat(
+    model: str | None = options.MODEL,
+    tools: str = options.TOOLS,
+    session: str | None = typer.Option(
+        None,
+        "--session",
+        "-s",
+        help=say("The conversation to go on with; a new one by default.", "要继续的会话；默认新建。"),
+    ),
+    is_continued: bool = typer.Option(
+        False, "--continue", "-c", help=say("Go on with the conversation used last.", "继续最近使用的会话。")
+    ),
+    user: str = typer.Option(
+        "", "--user", help=say("Who you are; sessions belong to a user.", "你的用户名；会话属于用户。")
+    ),
+    db: str | None = options.DB,
+    root: str | None = options.ROOT,
+    turns: int = options.TURNS,
+    store: str | None = options.STORE,
+    verbose: bool = options.VERBOSE,
+    yes: bool = options.YES,
+) -> int:
+    err = Console(stderr=True, soft_wrap=True)
+    toolset = load_tools(tools, database=path_given("--db", db), root=path_given("--root", root))
+    spec = model or announced_default(err)
+    ensure_weights(spec, err, is_agreed=yes)
+    show = Show(Console(soft_wrap=True), err, is_verbose=verbose)
+    with opened(store) as found:
+        name = session or (run_blocking(_last(found, user)) if is_continued else None) or new_name()
+        talk = Talk(spec, toolset, found, name, user=user, turns=turns, show=show, is_agreed=yes)
+        try:
+            return talk.go()
+        finally:
+            talk.close()
+
+
+async def _last(store: SessionStore, user: str) -> str | None:
+    async for summary in Archive(store).sessions(user=user, page=1):
+        return summary.id
+    return None
+
+
+class Talk:
+    """One conversation at the terminal.
+
+    Args:
+        spec: the model.
+        tools: what it may call.
+        store: where the session is kept.
+        session: its name.
+        user: whose it is.
+        turns: the most replies to one message.
+        show: prints what happens.
+        is_agreed: whether weights may be fetched without asking.
+    """
+
+    def __init__(
+        self,
+        spec: str,
+        tools: Toolset,
+        store: SessionStore,
+        session: str,
+        *,
+        user: str,
+        turns: int,
+        show: Show,
+        is_agreed: bool = False,
+    ) -> None:
+        self.tools, self.store, self.session, self.user = tools, store, session, user
+        self.show, self.err, self.out = show, show.err, show.out
+        self._limits, self._is_agreed = Limits(turns=turns), is_agreed
+        self.archive = Archive(store)
+        self.lines = Lines(history_path())
+        self.commands = Commands(self)
+        self.agent = self._made(spec)
+        self.spec = spec
+
+    def _made(self, spec: str) -> Agent:
+        ask = asking(self.show) if is_person_here() else None
+        return Agent(
+            spec, self.tools, policies=default_policies(ask=ask), limits=self._limits, store=self.store
+        )
+
+    def change_model(self, spec: str) -> None:
+        """Goes on with another model.
+
+        Raises:
+            ToolhandError: when there is no such model; the present one stays.
+        """
+        ensure_weights(spec, self.err, is_agreed=self._is_agreed)
+        made = self._made(spec)
+        run_blocking(self.agent.close())
+        self.agent, self.spec = made, spec
+
+    def say(self, english: str, chinese: str) -> None:
+        """Tells the person something that is no answer."""
+        self.err.print(f"[dim]{escape(say(english, chinese))}[/]", highlight=False)
+
+    def go(self) -> int:
+        """Until the person leaves."""
+        self.greet()
+        interrupted = False
+        while True:
+            try:
+                text = self.lines.read("> " if self.lines.is_terminal else "")
+            except KeyboardInterrupt:
+                self.err.print()
+                if interrupted:
+                    break
+                interrupted = True
+                self.say("Ctrl-C again or Ctrl-D leaves", "再按一次 Ctrl-C 或按 Ctrl-D 退出")
+                continue
+            interrupted = False
+            if text is None:
+                break
+            if not text.strip():
+                continue
+            try:
+                self.turn(text)
+            except Leave:
+                break
+        if self.lines.is_terminal:
+            self.say(
+                f"kept as '{self.session}': `toolhand chat --session {self.session}` goes on",
+                f"已保存为“{self.session}”：用 `toolhand chat --session {self.session}` 继续",
+            )
+        return 0
+
+    def greet(self) -> None:
+        """Shows where the conversation stands, and brings to its end what did not come to it."""
+        if self.lines.is_terminal:
+            self.say(
+                f"{self.spec} · session '{self.session}' · /help",
+                f"{self.spec} · 会话“{self.session}” · /help 查看命令",
+            )
+        found = run_blocking(self.store.find(self.session))
+        if found is None:
+            return
+        messages = run_blocking(self.archive.messages(self.session, user=self.user))
+        if self.lines.is_terminal:
+            if len(messages) > _SHOWN_AT_START:
+                self.say(
+                    f"… {len(messages) - _SHOWN_AT_START} earlier messages",
+                    f"… 之前还有 {len(messages) - _SHOWN_AT_START} 条消息",
+                )
+            for message in messages[-_SHOWN_AT_START:]:
+                print_message(self.err, message)
+        if self.agent.session(self.session, user=self.user).is_under_way:
+            self.say(
+                "the last run did not come to its end; it goes on now",
+                "上一次运行没有完成，现在继续",
+            )
+            self.contained(self._resume)
+
+    def turn(self, text: str) -> None:
+        """One message or command.
+
+        Raises:
+            Leave: when the person wants to leave.
+        """
+        if self.commands.knows(text):
+            self.contained(lambda: self.commands(text))
+        else:
+            self.contained(lambda: self._ask(text.strip()))
+
+    def contained(self, work: Callable[[], None]) -> None:
+        """Does something that may fail or be stopped without ending the conversation."""
+        try:
+            work()
+        except KeyboardInterrupt:
+            self.show.close()
+            self.err.print()
+            self.say("stopped; what was done so far is kept", "已停止；已完成的部分会保留")
+        except ToolhandError as error:
+            self.show.close()
+            self.err.print(f"[red]{escape(say('error', '错误'))}: {escape(str(error))}[/]")
+
+    def _ask(self, text: str) -> None:
+        finished = answer(self.agent, text, self.show, session=self.session, user=self.user)
+        self._note_end(finished)
+
+    def _resume(self) -> None:
+        async def drive() -> Run:
+            try:
+                return await self.agent.resume(self.session, user=self.user, on_event=self.show)
+            finally:
+                self.show.close()
+
+        finished = run_blocking(drive())
+        if finished.text:
+            self.out.print(finished.text, markup=False, highlight=False, soft_wrap=True)
+        self._note_end(finished)
+
+    def _note_end(self, finished: Run) -> None:
+        for pending in finished.pending:
+            self.say(
+                f"{pending.name} waits for approval: nobody could be asked; `toolhand chat --session {self.session}` in a terminal asks",
+                f"{pending.name} 等待批准：这里无法询问；请在终端中运行 `toolhand chat --session {self.session}`",
+            )
+        if not self.lines.is_terminal and not finished.text:
+            self.out.print()
+
+    def close(self) -> None:
+        """Gives back the model, and keeps what was typed."""
+        self.lines.keep()
+        run_blocking(self.agent.close())

@@ -1,0 +1,186 @@
+"""`toolhand sessions`: what is kept of conversations, for the people who look after them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Coroutine
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from toolhand.cli import options, sessions_audit
+from toolhand.cli.stores import OUT, opened, table_of, when, written_to
+from toolhand.cli.terminal import is_person_here
+from toolhand.cli.words import say
+from toolhand.core.errors import SettingsError
+from toolhand.core.jsonable import jsonable, result_text
+from toolhand.core.messages import Message, Note, Text
+from toolhand.execution.running import run_blocking
+from toolhand.sessions.archive import Archive, Form
+from toolhand.sessions.entries import Summary
+
+HELP = say("Read, search and remove kept conversations.", "查看、搜索和删除保存的会话。")
+_MOST_RESULT = 600
+
+app = typer.Typer(help=HELP, no_args_is_help=True)
+
+SESSION: Any = typer.Argument(metavar="SESSION", help=say("the session's name", "会话名称"))
+JSON: Any = typer.Option(False, "--json", help=say("A JSON object a line.", "每行输出一个 JSON 对象。"))
+LIMIT: Any = typer.Option(50, "--limit", "-n", min=1, help=say("At most so many.", "最多显示多少条。"))
+
+
+def _in(store: str | None, work: Any) -> Any:
+    """What `work` gives when it is done with the archive of a store."""
+    with opened(store) as found:
+        made: Coroutine[Any, Any, Any] = work(Archive(found))
+        return run_blocking(made)
+
+
+@app.command("list", help=say("The sessions, the last used first.", "列出会话，最近使用的在前。"))
+def list_sessions(
+    user: str | None = options.USER,
+    limit: int = LIMIT,
+    as_json: bool = JSON,
+    store: str | None = options.STORE,
+) -> None:
+    async def work(archive: Archive) -> list[Summary]:
+        found: list[Summary] = []
+        async for summary in archive.sessions(user=user, page=min(limit, 200)):
+            found.append(summary)
+            if len(found) == limit:
+                break
+        return found
+
+    found = _in(store, work)
+    if as_json:
+        for summary in found:
+            typer.echo(json.dumps(asdict(summary), ensure_ascii=False))
+        return
+    if not found:
+        typer.echo(
+            say(
+                "there are no sessions yet: `toolhand chat` begins one",
+                "还没有会话：用 `toolhand chat` 开始一个",
+            )
+        )
+        return
+    table = table_of("session:会话", "user:用户", "messages:消息数", "last used:最近使用", "began with:开头")
+    for summary in found:
+        title = escape(summary.title) + (say("  (in use)", "（使用中）") if summary.in_use else "")
+        table.add_row(
+            escape(summary.id), escape(summary.owner), str(summary.messages), when(summary.updated), title
+        )
+    Console(soft_wrap=True).print(table)
+
+
+@app.command("show", help=say("What was said in a session.", "显示会话内容。"))
+def show_session(
+    session: str = SESSION,
+    user: str | None = options.USER,
+    last: int | None = typer.Option(
+        None, "--last", min=1, help=say("Only so many messages.", "只显示最后几条消息。")
+    ),
+    store: str | None = options.STORE,
+) -> None:
+    messages: list[Message] = _in(store, lambda archive: archive.messages(session, user=user))
+    console = Console(soft_wrap=True)
+    for message in messages[-last:] if last else messages:
+        print_message(console, message)
+
+
+def print_message(console: Console, message: Message) -> None:
+    """Shows one message of a history."""
+    marks = {
+        "user": say("[bold]you[/]", "[bold]你[/]"),
+        "assistant": say("[bold green]model[/]", "[bold green]模型[/]"),
+        "system": say("[dim]system[/]", "[dim]系统[/]"),
+    }
+    for part in message.parts:
+        if isinstance(part, Note):
+            console.print(f"[dim]({escape(part.text)})[/]")
+        elif isinstance(part, Text):
+            console.print(f"{marks.get(message.role, message.role)}: {escape(part.text)}")
+    for call in message.calls:
+        arguments = json.dumps(jsonable(call.arguments), ensure_ascii=False)
+        console.print(f"[bold cyan]→ {escape(call.name)}[/]({escape(arguments)})")
+    for result in message.results:
+        text = result_text(result)
+        text = text if len(text) <= _MOST_RESULT else f"{text[:_MOST_RESULT]}…"
+        console.print(f"{'[green]←[/]' if result.ok else '[red]←[/]'} {escape(text)}")
+
+
+@app.command("export", help=say("Write a session out, a message a line.", "导出会话，每行一条消息。"))
+def export_session(
+    session: str = SESSION,
+    form: str = typer.Option(
+        "jsonl", "--as", help=say("jsonl, or openai for OpenAI's words", "jsonl，或 openai（OpenAI 的格式）")
+    ),
+    out: Path | None = OUT,
+    user: str | None = options.USER,
+    store: str | None = options.STORE,
+) -> None:
+    if form not in ("jsonl", "openai"):
+        raise SettingsError(
+            say(
+                f"there is no form '{form}': write jsonl or openai", f"没有“{form}”格式：请写 jsonl 或 openai"
+            )
+        )
+    chosen: Form = "openai" if form == "openai" else "jsonl"
+    with written_to(out) as file:
+        count = _in(store, lambda archive: archive.export(session, file, chosen, user=user))
+    if out is not None:
+        typer.echo(say(f"{count} messages written to {out}", f"已将 {count} 条消息写入 {out}"), err=True)
+
+
+@app.command("search", help=say("Find messages by their words.", "按内容搜索消息。"))
+def search(
+    text: str = typer.Argument(help=say("words that must all occur", "必须全部出现的词")),
+    user: str | None = options.USER,
+    session: str | None = typer.Option(
+        None, "--session", "-s", help=say("Only in this session.", "只在该会话中。")
+    ),
+    limit: int = LIMIT,
+    as_json: bool = JSON,
+    store: str | None = options.STORE,
+) -> int:
+    found = _in(store, lambda archive: archive.search(text, user=user, session_id=session, limit=limit))
+    if as_json:
+        for hit in found:
+            typer.echo(json.dumps(asdict(hit), ensure_ascii=False))
+    else:
+        table = table_of("session:会话", "time:时间", "who:谁", "text:内容")
+        for hit in found:
+            table.add_row(escape(hit.session_id), when(hit.at), hit.role, escape(" ".join(hit.text.split())))
+        Console(soft_wrap=True).print(table if found else say("nothing was found", "没有找到"))
+    return 0 if found else 1
+
+
+@app.command("rm", help=say("Remove sessions for good.", "永久删除会话。"))
+def remove(
+    sessions: list[str] = typer.Argument(metavar="SESSION…", help=say("their names", "会话名称")),
+    yes: bool = typer.Option(False, "--yes", "-y", help=say("Without asking.", "不询问。")),
+    user: str | None = options.USER,
+    store: str | None = options.STORE,
+) -> None:
+    if not yes:
+        if not is_person_here():
+            raise SettingsError(say("nobody can be asked here: add --yes", "这里无法询问：请加上 --yes"))
+        names = say(", ", "、").join(sessions)
+        typer.confirm(say(f"Remove {names} for good?", f"永久删除 {names}？"), abort=True, err=True)
+    with opened(store) as found:
+        for session in sessions:
+            run_blocking(Archive(found).remove(session, user=user))
+            typer.echo(say(f"{session} is removed", f"已删除 {session}"))
+
+
+@app.command("undo", help=say("Take the last question back, with its answer.", "撤回最后一个问题及其回答。"))
+def undo(session: str = SESSION, user: str | None = options.USER, store: str | None = options.STORE) -> None:
+    words = _in(store, lambda archive: archive.undo(session, user=user))
+    typer.echo(say(f"taken back: {words}", f"已撤回：{words}"))
+
+
+app.command("audit", help=sessions_audit.HELP)(sessions_audit.audit)

@@ -1,0 +1,69 @@
+"""What the commands about stored sessions share: the store that is meant, where output goes, how moments and tables look."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import io
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+import typer
+from rich.table import Table
+
+from toolhand.cli.words import say
+from toolhand.core.errors import SettingsError
+from toolhand.execution.running import run_blocking
+from toolhand.sessions.store import SessionStore, open_store
+
+OUT: Any = typer.Option(
+    None,
+    "--out",
+    "-o",
+    metavar="FILE",
+    help=say("Into a file instead of standard output.", "写入文件而不是标准输出。"),
+)
+
+
+@contextlib.contextmanager
+def opened(store: str | None) -> Iterator[SessionStore]:
+    """The store that is meant, closed afterwards.
+
+    Raises:
+        SettingsError: when its name is empty.
+    """
+    if store is not None and not store.strip():
+        raise SettingsError(
+            say("--store is empty: leave it out for the default", "--store 是空的：不写则使用默认位置")
+        )
+    found = open_store(store)
+    try:
+        yield found
+    finally:
+        run_blocking(found.close())
+
+
+def when(seconds: float) -> str:
+    """A moment as people here read it."""
+    return dt.datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def table_of(*titles: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for title in titles:
+        english, _, chinese = title.partition(":")
+        table.add_column(say(english, chinese))
+    return table
+
+
+@contextlib.contextmanager
+def written_to(path: Path | None) -> Iterator[TextIO]:
+    """Where an export goes: a file that is there only when it is whole, or standard output."""
+    if path is None:
+        yield sys.stdout
+        return
+    kept = io.StringIO(newline="")
+    yield kept
+    path.write_text(kept.getvalue(), encoding="utf-8", newline="")
