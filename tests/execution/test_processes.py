@@ -26,7 +26,7 @@ from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, SettingsError, ToolDefinitionError
 from toolhand.core.events import CallFailed
 from toolhand.core.messages import ToolCall
-from toolhand.execution.workers import linux
+from toolhand.execution.workers import linux, nodes
 from toolhand.execution.workers.definition import check_isolation
 from toolhand.execution.workers.pool import PROCESSES, ProcessPool
 
@@ -463,3 +463,20 @@ async def test_calls_of_one_reply_run_side_by_side():
     results = await tools.dispatch.each(calls, RunContext())
     assert [result.data for result in results] == list(range(50))
     assert replace(calls[0]) == calls[0]
+
+
+async def test_a_system_without_another_file_to_open_answers_and_recovers(monkeypatch):
+    async with workers(most=2):
+        assert (await in_process(faulty_tools.quick, {"n": 1}, timeout=30)).ok
+        with monkeypatch.context() as patch:
+            patch.setattr(nodes.socket, "socketpair", _no_more_files)
+            started = time.monotonic()
+            # Each crash costs a worker, and there are two at most: the later calls need a new one.
+            ended = [await in_process(faulty_tools.crash_by_exit, timeout=20) for _ in range(4)]
+            assert time.monotonic() - started < 15, "a call waited for its whole time"
+        assert [result.error.code for result in ended] == [ErrorCode.EXECUTION] * 4
+        assert (await in_process(faulty_tools.quick, {"n": 1}, timeout=30)).ok
+
+
+def _no_more_files():
+    raise OSError(24, "Too many open files")

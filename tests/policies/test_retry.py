@@ -4,12 +4,14 @@ import asyncio
 import datetime as dt
 import random
 import statistics
+import time
 from dataclasses import replace
 from email.utils import format_datetime
+from typing import Annotated
 
 import pytest
 
-from toolhand import ErrorCode, Injected, RunContext, ToolFailure
+from toolhand import ErrorCode, Injected, RunContext, ToolFailure, Toolset, tool
 from toolhand.core.events import CallRetried
 from toolhand.policies.retry import Retry
 from toolhand.testing import FakeClock
@@ -219,3 +221,24 @@ async def test_an_exception_with_broken_attributes_is_only_an_error():
     assert (await Way()(made(function), x=1)).error.code is ErrorCode.EXECUTION
     bad = replace(made(function), name="bad")
     assert (await Way()(bad, x=1)).name == "bad"
+
+
+async def test_a_write_with_an_idempotency_key_may_run_again_after_its_time():
+    """The service behind it sees that it is the same errand: giving up leaves nothing unknown, in a process neither."""
+
+    async def pay(order: str, key: Annotated[str, Injected("idempotency_key")]) -> str:
+        await asyncio.sleep(5)
+        return order
+
+    def pay_plainly(order: str, key: Annotated[str, Injected("idempotency_key")]) -> str:
+        time.sleep(5)
+        return order
+
+    for function, isolation in ((pay, None), (pay_plainly, "process")):
+        made = tool(function, effect="writes", timeout=0.2, isolation=isolation)
+        result = await Toolset([made]).call(made.name, {"order": "A1"})
+        assert (result.error.code, result.error.retryable) == (ErrorCode.TIMEOUT, True)
+        without = tool(made, effect="writes", name="without")
+        without = replace(without, injected={"key": "given"})
+        result = await Toolset([without]).call("without", {"order": "A1"}, given="k")
+        assert (result.error.code, result.error.retryable) == (ErrorCode.OUTCOME_UNKNOWN, False)

@@ -6,6 +6,7 @@ import hashlib
 import json
 import unicodedata
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from toolhand.core.tools import Tool
@@ -31,8 +32,13 @@ def loose(text: str) -> str:
 
 def same_call(tool: Tool, arguments: Mapping[str, Any]) -> str:
     """The canonical text of a call's arguments, with the tool's defaults for what was not sent."""
-    defaults = left_out(tool.properties, arguments)
+    defaults = left_out(tool.properties, arguments) if _has_defaults(tool) else None
     return canonical({**defaults, **arguments} if defaults else arguments)
+
+
+@lru_cache(maxsize=4096)
+def _has_defaults(tool: Tool) -> bool:
+    return bool(left_out(tool.properties, {}))
 
 
 def left_out(properties: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
