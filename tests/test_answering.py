@@ -225,6 +225,14 @@ async def test_a_small_model_is_forced_by_a_call_where_calls_are_text():
     assert "final_answer" in shown(model.requests[1])
 
 
+async def test_without_tools_the_constrained_protocol_forces_the_answer_itself():
+    model = ScriptedModel([json.dumps(GOOD)])
+    run = await Agent(model, output=Weather, protocol="constrained").run("天气？")
+    assert run.output == Weather(**GOOD)
+    assert model.requests[0].grammar["properties"].keys() == {"city", "degrees", "sky"}
+    assert "final_answer" not in shown(model.requests[0])
+
+
 # ---------------------------------------------------------------------- how it ends
 async def test_when_no_answer_is_right_the_run_ends_and_keeps_the_text():
     model = ScriptedModel(lambda request: "I really cannot say.")

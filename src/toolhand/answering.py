@@ -1,8 +1,8 @@
 """A run whose answer has a type: how the model is told, what it may call, and whether what it gave is the answer.
 
-Where there are tools, or calls are written in the prompt, the model answers by a tool, `final_answer`, which only ends the run.
-Where it answers in words instead, they are read as tolerantly as a call; what does not fit is told to the model, and the next
-reply is forced: by that tool, or by the answer's JSON Schema where the server takes one.
+Where there are tools, or calls are written in the prompt, the model answers by a tool, `final_answer`, which only ends the run;
+else the server is given the answer's JSON Schema. Where the model answers in words instead, they are read as tolerantly as a
+call; what does not fit is told to the model, and the next reply is forced: by that tool, or by the schema.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Answering:
         # A small model keeps to its tools better when the answer is none of them until it has said that it is done.
         self._is_late = self._has_tools and getattr(setup.model, "answers_late", False)
         self._sends_schema = True
-        self._is_native = True
+        self._protocol = "native"
         self._is_forced = self._is_last = False
         self._results: list[ToolResult] = []
         self._shown: tuple[Toolset | None, Language, Toolset | None] = (None, "en", None)
@@ -88,7 +88,7 @@ class Answering:
         Returns:
             The choice, the tools to offer, and what the instructions say about the answer (None: their own words).
         """
-        self._is_native, self.grammar = protocol == "native", None
+        self._protocol, self.grammar = protocol, None
         is_forced = self._is_forced or not self._has_tools or choice.mode == "none"
         if is_forced and self._by_schema:
             self.grammar = self.output.parameters if self._sends_schema else None
@@ -107,10 +107,10 @@ class Answering:
     @property
     def _by_schema(self) -> bool:
         """Whether a forced answer is one by schema, and not by a call."""
-        if not self._is_native:
-            return False
-        is_deaf = self.failures > 1 and self._sends_schema  # it was made to call, and did not
-        return not self._has_tools or is_deaf or (self._is_late and self._sends_schema)
+        if not self._has_tools:
+            return self._protocol in ("native", "constrained")  # they leave the reply's form to the server
+        is_deaf = self.failures > 1  # it was made to call, and did not
+        return self._protocol == "native" and self._sends_schema and (self._is_late or is_deaf)
 
     def _offered(self, tools: Toolset, language: Language) -> Toolset:
         """The tools, with the one for the answer."""
