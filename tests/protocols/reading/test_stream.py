@@ -155,3 +155,30 @@ def test_a_long_run_before_a_word_is_read_in_linear_time(blank):
     start = time.perf_counter()
     parse(blank * 2000 + '{"a": 1} x: y', tools)
     assert time.perf_counter() - start < 1.5  # it was minutes when the blanks were tried in every division
+
+
+@pytest.mark.parametrize(
+    ("lead", "said"),
+    [("好的，我来查。", "好的，我来查。"), ("Sure: ", "Sure:"), ("\ufeff", None), ("- ", "-")],
+)
+@pytest.mark.parametrize("word", ["", "json", "tool_code"])
+def test_a_fence_may_begin_behind_words(lead, said, word):
+    call = "find_bus(stop='Rye')" if word == "tool_code" else "{'tool': 'find_bus', 'args': {stop: 'Rye',}}"
+    tools = tools_of({"tools": ["find_bus"]})
+    for ending in ("", "\nDone."):
+        text = f"{lead}```{word}\n{call}\n```{ending}"
+        reply = parse(text, tools)
+        assert [dict(call.arguments) for call in reply.calls] == [{"stop": "Rye"}]
+        assert (reply.text or "") == ((said or "") + ending).strip()
+        assert_promise(text, tools)
+
+
+def test_marks_of_a_fence_in_prose_begin_none():
+    tools = tools_of({"tools": ["find_bus"]})
+    for text in (
+        "Look at ``` and\nsee {'tool': 'x'}.",
+        "Write ```\nagain.",
+        "A fence is ```json\nand no more.",
+    ):
+        assert parse(text, tools).text == text
+        assert_promise(text, tools)

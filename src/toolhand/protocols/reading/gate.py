@@ -12,6 +12,7 @@ from typing import Literal
 from toolhand.core.lazily import lazy_pattern
 from toolhand.protocols.reading.lines import LineJudge
 from toolhand.protocols.reading.markers import BRACKET, BRACKET_BEGUN, TAG_BEGUN, marker_at
+from toolhand.protocols.reading.scan import FENCE_BEHIND
 from toolhand.protocols.reading.surroundings import EDGE, WORDS
 from toolhand.tools.collection import ToolCollection
 
@@ -19,9 +20,11 @@ _MARK = lazy_pattern(r"[<\[◁]")
 _LAST_WORD = lazy_pattern(r"[A-Za-z_]{1,16}\s*[:=]?\s*$")
 
 State = Literal["text", "thinking", "fence", "closed"]
-Step = tuple[Literal["pass", "wait", "hold", "think", "drop"], int]
+Step = tuple[Literal["pass", "wait", "hold", "think", "drop", "fence"], int]
 
-_INTERESTING = lazy_pattern(r"[\n◁<\[［{｛【]")
+_INTERESTING = lazy_pattern(r"[\n`◁<\[［{｛【]")
+_BACKTICKS = lazy_pattern(r"`+")
+_FENCE_BEGUN = lazy_pattern(r"`*[\w+.#\-]{0,20}[ \t]*\Z")
 _LIST_BEGUN = lazy_pattern(r"[\[［]\s*(?:[^\W\d][\w.\-]{0,60}\s*)?$")
 _LIST = lazy_pattern(r"[\[［]\s*(?:[{｛]|[^\W\d][\w.\-]{0,60}\s*[(（])")
 _TEMPLATE = lazy_pattern(
@@ -144,9 +147,7 @@ class Gate:
                 if verdict == "wait":
                     return False
                 if verdict == "fence":
-                    self._state = "fence"
-                    self._fence_mark = text[self._checked :].lstrip(" \t>")[:3]
-                    self._window = text[self._checked :][-_FENCE_WINDOW:]
+                    self._open_fence(text)
                     return True
                 if verdict == "hold":
                     self._state = "closed"
@@ -167,10 +168,18 @@ class Gate:
             if what == "hold":
                 self._state = "closed"
                 return False
+            if what == "fence":
+                self._open_fence(text)
+                return True
             if what in ("think", "drop"):
                 self._after_removed(end, is_thinking=what == "think")
                 return True
             self._checked = end
+
+    def _open_fence(self, text: str) -> None:
+        self._state = "fence"
+        self._fence_mark = text[self._checked :].lstrip(" \t>")[:3]
+        self._window = text[self._checked :][-_FENCE_WINDOW:]
 
     def _after_removed(self, end: int, *, is_thinking: bool) -> None:
         """Leaves out what was not for the user; `_show` has still to give what stands before it."""
@@ -229,6 +238,13 @@ class Gate:
             return self._marked(text, pos)
         if char == "<":
             return self._tag(text, pos)
+        if char == "`":
+            if _FENCE_BEGUN.match(text, pos):
+                return "wait", pos
+            marks = _BACKTICKS.match(text, pos)
+            return (
+                ("fence", pos) if FENCE_BEHIND.match(text, pos) else ("pass", marks.end() if marks else pos)
+            )
         if char in "{｛":
             if _OBJECT.match(text, pos):
                 return "hold", pos

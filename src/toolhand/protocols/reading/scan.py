@@ -23,6 +23,9 @@ GROUP = "protocols.reading.families"
 
 FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*([\w+.#\-]*)[^\n`]*(?:\n|$)")
 _INLINE_CODE = re.compile(r"(`+)(?!`)[^\n]*?(?<!`)\1(?!`)")
+# A block that begins behind words on their line, "Here it is: ```json": nothing but its language stands behind the marks.
+FENCE_BEHIND = re.compile(r"(`{3,})([\w+.#\-]{0,20})[ \t]*\n")
+_FENCE_END = re.compile(r"\n[ \t>]*`{3,}[ \t]*(?:\n|\Z)")
 _ROLE_WORD = re.compile(r"[ \t]*(?:assistant|model)\b[ \t]*(?=\n|<|$)")
 # What no family's line begins with.
 _NO_LINE = frozenset("{}[](),;\"'“‘<\n")
@@ -108,7 +111,7 @@ class Scan:
         self._work = 0
         # Whether so much work brought nothing that no further value is tried.
         self.is_spent = False
-        self._has_no_think_end = False
+        self._has_no_think_end = self._has_no_fence_end = False
         self.lines_tried_to = 0
         self._words_to = 0
         self._last_word = self._next_word = -1
@@ -244,6 +247,9 @@ class Scan:
         text = self.text
         code = _INLINE_CODE.match(text, start, start + _LINE_WINDOW)
         if code is None:
+            behind = FENCE_BEHIND.match(text, start)
+            if behind and self.open_fence is None and self._is_closed_behind(behind.end() - 1):
+                return self._fence(behind)
             return _BACKTICKS.match(text, start).end()  # type: ignore[union-attr]
         begin = text.rfind("\n", max(0, start - _LINE_WINDOW), start) + 1 or max(0, start - _LINE_WINDOW)
         if self._word_before(begin, start):
@@ -253,6 +259,12 @@ class Scan:
         if self._word_behind(code.end()) < stop:
             return code.end()
         return _BACKTICKS.match(text, start).end()  # type: ignore[union-attr]
+
+    def _is_closed_behind(self, position: int) -> bool:
+        """Whether a line that closes a fence stands behind a position. Where none does, none is looked for again."""
+        if not self._has_no_fence_end:
+            self._has_no_fence_end = _FENCE_END.search(self.text, position) is None
+        return not self._has_no_fence_end
 
     def _word_before(self, begin: int, start: int) -> bool:
         """Whether a word stands between two positions; every character is looked at once in a walk."""
