@@ -78,3 +78,22 @@ def test_costs_add_up_also_where_some_are_not_known():
     assert (Usage() + known + Usage(requests=1)).cost == 0.5
     assert (known + known).cost == 1.0
     assert (Usage() + Usage()).cost is None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"turns": 0},
+        {"turns": None},
+        {"calls": -1},
+        {"tokens": 1.5},
+        {"cost": "1"},
+        {"seconds": -1},
+        {"repairs": 0},
+        {"turns": True},
+        {"cost": float("nan")},
+    ],
+)
+def test_a_limit_that_is_none_is_refused(wrong):
+    with pytest.raises(SettingsError, match=r"Limits\("):
+        Limits(**wrong)

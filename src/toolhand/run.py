@@ -9,7 +9,7 @@ from typing import Generic, Literal
 from typing_extensions import TypeVar
 
 from toolhand.core.approvals import PendingCall
-from toolhand.core.errors import ErrorCode
+from toolhand.core.errors import ErrorCode, SettingsError
 from toolhand.core.language import Language
 from toolhand.core.messages import Message, ToolCall, ToolResult, Usage
 
@@ -80,6 +80,9 @@ class Limits:
             way is cut when they are over, and the answer says that time ran out. Where they were used up between two turns,
             the model still has a quarter of them (1 to 10 seconds) for its best answer.
         repairs: replies in a row that could not be used at all.
+
+    Raises:
+        SettingsError: when a limit is none.
     """
 
     turns: int = 20
@@ -88,6 +91,20 @@ class Limits:
     cost: float | None = None
     seconds: float | None = None
     repairs: int = 3
+
+    def __post_init__(self) -> None:
+        for name, least, kind in (
+            ("turns", 1, int), ("calls", 0, int), ("tokens", 1, int),
+            ("cost", 0, float), ("seconds", 0, float), ("repairs", 1, int),
+        ):  # fmt: skip
+            value = getattr(self, name)
+            is_number = isinstance(value, int | float if kind is float else int) and not isinstance(
+                value, bool
+            )
+            may_be_none = name not in ("turns", "repairs")
+            if not (is_number and value >= least) and not (value is None and may_be_none):
+                what = "a whole number" if kind is int else "a number"
+                raise SettingsError(f"Limits({name}=…) is {what} of at least {least}, not {value!r}")
 
 
 @dataclass(kw_only=True)
