@@ -219,9 +219,9 @@ def test_ten_million_characters_take_less_than_a_few_seconds():
     rows = [dict(row, order_id=n) for n, row in enumerate(ORDERS * 22)]
     for value in (rows, {"data": {"items": rows}}, ENGLISH * 25, json.dumps(rows, ensure_ascii=False)):
         assert len(result_text(value)) > 8_000_000
-        started = time.perf_counter()
+        started = time.process_time()
         within(shrunk(value), 16_000)
-        assert time.perf_counter() - started < 4
+        assert time.process_time() - started < 4
 
 
 async def test_results_over_the_limit_are_shrunk_and_kept():
