@@ -290,3 +290,20 @@ async def test_what_is_no_decision_is_refused_before_anything_runs(decision):
     result = await toolset.dispatch(ToolCall(id="c", name="delete", arguments={"x": 1}), RunContext())
     assert result.error.code is ErrorCode.APPROVAL_REQUIRED
     assert ran == []
+
+
+async def test_a_fatal_error_among_those_of_a_task_group_ends_the_run():
+    async def ends() -> None:
+        raise FatalError("the disk is full")
+
+    @tool
+    async def several() -> str:
+        async with asyncio.TaskGroup() as outer, asyncio.TaskGroup() as inner:
+            outer.create_task(ends())
+            inner.create_task(ends())
+        return "done"
+
+    failed = []
+    with pytest.raises(FatalError, match="disk"):
+        await Toolset([several]).call("several", {}, context=RunContext(emit=failed.append))
+    assert len([event for event in failed if isinstance(event, CallFailed)]) == 1

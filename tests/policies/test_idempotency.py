@@ -153,3 +153,13 @@ async def test_a_name_that_cannot_be_made_stops_the_call(till):
     assert result.error.code is ErrorCode.EXECUTION
     assert len(way.of(CallFailed)) == 1
     assert till.paid == []
+
+
+@pytest.mark.parametrize("name", [None, ""])
+async def test_errands_without_a_name_are_not_taken_for_one_errand(till, name):
+    way = Way(Idempotency())
+    tool = till.tool(idempotency_key=lambda _: name)
+    codes = {(await way(tool, order=order)).error.code for order in ("A1", "A2")}
+    assert codes == {ErrorCode.EXECUTION}
+    assert len(way.of(CallFailed)) == 2
+    assert till.paid == []

@@ -241,3 +241,15 @@ async def test_cancellation_passes_through():
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+@pytest.mark.parametrize("mark", ["> ", "# ", "| ", ""])
+def test_a_private_key_goes_whole_up_to_its_end(mark):
+    lines = [
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "MIIEshortline",
+        *["Ab9+/" * 12] * 3,
+        "-----END RSA PRIVATE KEY-----",
+    ]
+    masked = redacted_text("\n".join(mark + line for line in ["before", *lines, "after"]))
+    assert masked == f"{mark}before\n{mark}[masked:secret]\n{mark}after"

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from toolhand.policies.redaction import redacted_text
+from toolhand.policies.redaction import redacted, redacted_text
 
 NAMES = frozenset({"phone", "手机号"})
 
@@ -99,3 +99,28 @@ def test_time_grows_with_length(text):
 
     # Eight times the length may take more than eight times as long; quadratic would be 64 times.
     assert seconds(len(text)) < max(0.5, 30 * min(seconds(len(text) // 8) for _ in range(3)))
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        [["name", "phone", "password"], ["Bo", "ext-9981", "hunter2Qx"]],
+        {"data": [["name", "phone", "password"], ["Bo", "ext-9981", "hunter2Qx"]]},
+        {"header": ["name", "phone", "password"], "rows": [["Bo", "ext-9981", "hunter2Qx"]]},
+        {"columns": ["name", "phone", "password"], "index": [0], "data": [["Bo", "ext-9981", "hunter2Qx"]]},
+        {"fields": [{"name": "phone"}, {"name": "password"}], "values": [["ext-9981", "hunter2Qx"]]},
+    ],
+    ids=["first row", "in a field", "header", "split", "fields"],
+)
+def test_tables_of_lists(table):
+    masked = str(redacted(table, sensitive={"phone"}))
+    assert "9981" not in masked
+    assert "hunter2" not in masked
+    assert "Bo" in masked or "fields" in masked
+
+
+@pytest.mark.parametrize(
+    "rows", [[["name", "city"], ["Bo", "Rome"]], [["phone"]], [[1, 2], [3, 4]], [["phone"], "x"]]
+)
+def test_lists_without_such_columns_stay(rows):
+    assert redacted(rows, sensitive={"phone"}) is rows

@@ -111,8 +111,21 @@ async def invoke(call: BoundCall, context: RunContext) -> ToolResult:
         if task is not None and task.cancelling():
             raise  # the run is being stopped, not the tool's own doing
         return _raised(call, context, asyncio.CancelledError("the tool cancelled itself"))
-    except BaseException as error:  # noqa: BLE001 - a tool may raise anything, an exit too
-        return _raised(call, context, error)
+    except BaseException as error:
+        found = _raised(call, context, error)
+        if fatal := _fatal_in(error):
+            raise fatal from error
+        return found
+
+
+def _fatal_in(error: BaseException) -> BaseException | None:
+    """The `FatalError` among those that a task group raised together."""
+    while isinstance(error, BaseExceptionGroup):
+        fatal = error.subgroup(FatalError)
+        if fatal is None:
+            return None
+        error = fatal.exceptions[0]
+    return error if isinstance(error, FatalError) else None
 
 
 async def _run(call: BoundCall, arguments: dict[str, Any], context: RunContext) -> Any:

@@ -67,7 +67,7 @@ class Idempotency:
             errand = (
                 (context.session_id, same_call(call.tool, call.call.arguments))
                 if naming is None
-                else (str(naming(call.call.arguments)),)
+                else (_named(naming(call.call.arguments)),)
             )
         except Exception as error:  # noqa: BLE001 - the author's own function may raise anything
             context.emit(CallFailed(call=call.call, exception=error, tool=call.tool))
@@ -109,6 +109,12 @@ class Idempotency:
         else:
             await self._state.release(key)
         return result
+
+
+def _named(name: object) -> str:
+    if name is None or name == "":  # one name for all that have none would make them one errand
+        raise ValueError("idempotency_key gave no name for these arguments: give one that names the errand")
+    return str(name)
 
 
 def _error(word: str, code: ErrorCode, call: BoundCall, context: RunContext) -> ToolError:

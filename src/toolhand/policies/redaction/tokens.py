@@ -49,10 +49,12 @@ _BOT: Final = lazy_pattern(r"(?<![0-9A-Za-z])[0-9]{8,10}:AA[A-Za-z0-9_\-]{32,}+"
 
 _BREAK: Final = r"(?:\s|\\[nr])*+"
 _PRIVATE_KEY: Final = lazy_pattern(
-    r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
+    r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?:"
+    # With its end in sight all of it goes, quoted or short as its lines may be; without, what looks like a key.
+    r"(?s:(?:(?!-----).){0,16384}+)-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----|"
     rf"(?:{_BREAK}[A-Za-z][A-Za-z\-]{{2,20}}: [^\n\\]{{0,120}})*+"
     rf"(?:{_BREAK}[A-Za-z0-9+/=]{{20,}}+)*+(?:{_BREAK}[A-Za-z0-9+/=]{{1,76}}+(?={_BREAK}-----END))?+"
-    rf"(?:{_BREAK}-----END [A-Z0-9 ]{{0,30}}PRIVATE KEY(?: BLOCK)?-----)?+"
+    rf"(?:{_BREAK}-----END [A-Z0-9 ]{{0,30}}PRIVATE KEY(?: BLOCK)?-----)?+)"
 )
 
 # The last @ before the path ends the password: people write passwords with an @ in them.

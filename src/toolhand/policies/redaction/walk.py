@@ -27,6 +27,10 @@ _SHORTEST: Final = 6
 """No default pattern finds anything in fewer characters."""
 
 _MOST_NAME: Final = 80
+_COLUMNS: Final = ("columns", "header", "headers", "fields")
+_ROWS: Final = frozenset({"rows", "data", "values"})
+"""What a table's parts are called: by spreadsheets, by pandas ("split"), by databases."""
+
 _SMALLEST_NUMBER: Final = 10**10
 
 
@@ -185,7 +189,7 @@ class _Walk:
         return number if masked == text else masked
 
     def _object(self, fields: dict[str, Any], label: str, depth: int) -> dict[str, Any]:
-        if "rows" in fields and (table := self._table(fields, label, depth)) is not None:
+        if not _ROWS.isdisjoint(fields) and (table := self._table(fields, label, depth)) is not None:
             return table
         own_name = self._text(_own_name(fields), "") if "value" in fields else ""
         is_in_secret = bool(label) and self.knows_names and _is_inside_secret(label)
@@ -244,12 +248,24 @@ class _Walk:
         return value if isinstance(value, str) and MASKED.fullmatch(value) else SECRET
 
     def _list(self, items: list[Any], label: str, depth: int) -> list[Any]:
+        if len(items) > 1 and type(items[0]) is list and self._is_special_head(items[0]):
+            table = self._table({"columns": items[0], "rows": items[1:]}, label, depth)
+            if table is not None:
+                return [table["columns"], *table["rows"]]
         new = [self.masked(item, label, depth) for item in items]
         return items if all(map(_is, new, items)) else new
 
+    def _is_special_head(self, names: list[Any]) -> bool:
+        """Whether a first row holds columns' names of which one says that what is below it is not to be seen."""
+        return all(type(name) is str and len(name) <= _MOST_NAME for name in names) and any(
+            (self.met.get(name) or self._meet(name))[1] for name in names
+        )
+
     def _table(self, fields: dict[str, Any], label: str, depth: int) -> dict[str, Any] | None:
         """A value of columns and rows with each cell read under its column's name, or None where it is no table."""
-        columns, rows = fields.get("columns"), fields.get("rows")
+        columns = next((fields[key] for key in _COLUMNS if key in fields), None)
+        body = next((key for key in fields if key in _ROWS and isinstance(fields[key], list)), "")
+        rows = fields.get(body)
         if (
             not isinstance(columns, list)
             or not isinstance(rows, list)
@@ -268,11 +284,11 @@ class _Walk:
                 new_rows.append(row if all(map(_is, cells, row)) else cells)
             else:
                 new_rows.append(self.masked(row, "", depth + 1))
-        rest = {key: value for key, value in fields.items() if key != "rows"}
+        rest = {key: value for key, value in fields.items() if key != body}
         new_rest = {key: self._field(value, key, label, depth) for key, value in rest.items()}
         if all(map(_is, new_rows, rows)) and all(new_rest[key] is rest[key] for key in rest):
             return fields
-        return {key: new_rows if key == "rows" else new_rest[key] for key in fields}
+        return {key: new_rows if key == body else new_rest[key] for key in fields}
 
 
 def _echo_masked(match: re.Match[str]) -> str:
