@@ -68,7 +68,7 @@ def _head(line: Line, builder: Builder, parse: Any, language: Language) -> Any:
                 pass
         return syntax_problem(error, line, parse, language)
     except Wrong as wrong:
-        return problem(str(wrong), line, language)
+        return problem(str(wrong), line, language, column=wrong.column)
     except (VisitError, RecursionError):
         return problem("deep", line, language)
 

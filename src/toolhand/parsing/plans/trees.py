@@ -35,7 +35,11 @@ _OPERATORS: Final = {
 
 
 class Wrong(Exception):  # noqa: N818 - carries the key of a sentence
-    """A line that the grammar takes and the language does not."""
+    """A line that the grammar takes and the language does not; `column` where it is known."""
+
+    def __init__(self, key: str, column: int | None = None) -> None:
+        super().__init__(key)
+        self.column = column
 
 
 class _Call:
@@ -146,7 +150,7 @@ class Builder:
                 self._took("assignment_for_arrow", before="=", after="->")
         else:
             value = self._any(children[0])
-            name = self._target(children[-1]) if len(children) > 1 else ""
+            name = self._name(children[-1]) if len(children) > 1 else ""
             arrow = children[1] if len(children) > 2 else ""
             if not isinstance(value, _Call) and not arrow:
                 raise Wrong("words")
@@ -200,6 +204,18 @@ class Builder:
         found: Expression = value
         return found
 
+    def _name(self, tree: Any) -> str:
+        """The name behind an arrow; a result that the model made up instead is dropped."""
+        if tree.data == "target":
+            return self._target(tree)
+        written = (
+            texts.plain_text(str(tree.children[0]))
+            if getattr(tree.children[0], "type", "") == "STRING"
+            else ""
+        )
+        self._took("quoted_name" if written.isidentifier() else "invented_result", before=written or None)
+        return written if written.isidentifier() else ""
+
     def _target(self, tree: Any) -> str:
         name = str(tree.children[0]).lstrip("$").strip("{}")
         if PATH.search(name) or "-" in name:
@@ -238,7 +254,13 @@ class Builder:
 
     def _call(self, parts: list[Any]) -> _Call:
         tokens = [part for part in parts if hasattr(part, "type")]
-        name = next(str(token) for token in tokens if token.type == "WORD")
+        named = next(token for token in tokens if token.type in {"WORD", "REFERENCE"})
+        name = str(named)
+        if named.type == "REFERENCE":
+            name = name.strip("${}")
+            if PATH.search(name):
+                raise Wrong("method", named.column)
+            self._took("marked_tool", before=str(named), after=name)
         tail = path(str(tokens[-1])) if tokens[-1].type == "TAIL" else ()
         arguments: dict[str | int, Any] = {}
         for position, part in enumerate(part for part in parts if not hasattr(part, "type")):

@@ -14,7 +14,7 @@ Kind: TypeAlias = Literal["call", "word", "blank", "prose"]
 _MARK: Final = r"[ \t>]*(?:(?:\d{1,2}(?:\.\d{1,2})*[.)、：:]|[-*•](?=\s)|步骤[ \t]*\d+[:：.]?|step[ \t]*\d+[:：.]?)[ \t]*)*`?"
 _NAMED: Final = re.compile(
     _MARK + r"(?:(?:in[ \t]+)?parallel[ \t:：]+|(?:同时|并行)[ \t:：]+)?(?:(?:let|set|var|const)[ \t]+)?"
-    r"(?P<kept>\$?[^\W\d]\w*[ \t]*(?::=|=(?!=)|<-|←)[ \t]*)?(?:await[ \t]+)?(?P<name>[^\W\d][\w.\-]*)[ \t]*[(（]",
+    r"(?P<kept>\$?[^\W\d]\w*[ \t]*(?::=|=(?!=)|<-|←)[ \t]*)?(?:await[ \t]+)?\$?(?P<name>[^\W\d][\w.\-]*)[ \t]*[(（]",
     re.IGNORECASE,
 )
 _CONTROL: Final = re.compile(
