@@ -6,22 +6,13 @@ import contextlib
 import os
 import sys
 import traceback
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Final
 
 import typer
 
 from toolhand import __version__
-from toolhand.cli import (
-    chat,
-    demo,
-    drift,
-    eval,  # noqa: A004 - the command's name
-    models,
-    plan,
-    probe,
-    run,
-    sessions,
-    tools,
-)
 from toolhand.cli.terminal import cannot_write, give_up_output, prepare_streams, shortened
 from toolhand.cli.usage import WRONG_WORDS, wrong_words
 from toolhand.cli.words import say
@@ -33,24 +24,20 @@ STOPPED = 130
 TRACEBACK = "TOOLHAND_TRACEBACK"
 """The environment variable with which a fault in Toolhand shows its traceback."""
 
-app = typer.Typer(
-    name="toolhand",
-    help=say("Tool use that holds up with any model.", "让任何模型都能可靠地使用工具。"),
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+COMMANDS: Final = (
+    "run",
+    "chat",
+    "demo",
+    "probe",
+    "sessions",
+    "models",
+    "drift",
+    "plan",
+    "tools",
+    "eval",
 )
-app.command("run", help=run.HELP)(run.run)
-app.command("chat", help=chat.HELP)(chat.chat)
-app.command("demo", help=demo.HELP)(demo.demo)
-app.command("probe", help=probe.HELP)(probe.probe)
-app.add_typer(sessions.app, name="sessions", help=sessions.HELP)
-app.add_typer(models.app, name="models", help=models.HELP)
-app.add_typer(drift.app, name="drift", help=drift.HELP)
-app.add_typer(plan.app, name="plan", help=plan.HELP)
-app.add_typer(tools.app, name="tools", help=tools.HELP)
-app.add_typer(eval.app, name="eval", help=eval.HELP)
+"""In the order of the help. A command is the file of its name, with a function of its name or, where it has commands of its
+own, an `app`."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -59,7 +46,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: bool = typer.Option(
         False,
@@ -72,6 +58,27 @@ def _options(
     del version
 
 
+def _app(words: Sequence[str]) -> typer.Typer:
+    """The commands, of which only the one that is meant is loaded where the words say which."""
+    app = typer.Typer(
+        name="toolhand",
+        help=say("Tool use that holds up with any model.", "让任何模型都能可靠地使用工具。"),
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    first = words[0] if words else ""
+    for name in () if first == "--version" else (first,) if first in COMMANDS else COMMANDS:
+        module = import_module(f"toolhand.cli.{name}")
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=name, help=module.HELP)
+        else:
+            app.command(name, help=module.HELP)(getattr(module, name))
+    return app
+
+
 def run_app(arguments: list[str] | None = None) -> int:
     """Runs the command; a person never sees a traceback for a mistake of theirs.
 
@@ -80,7 +87,7 @@ def run_app(arguments: list[str] | None = None) -> int:
     """
     prepare_streams()
     try:
-        code = app(args=arguments, standalone_mode=False)
+        code = _app(sys.argv[1:] if arguments is None else arguments)(args=arguments, standalone_mode=False)
         if code == STOPPED:  # how typer gives a Ctrl-C on
             return _stopped()
         sys.stdout.flush()  # what cannot be written is found out here, and not when the interpreter ends
