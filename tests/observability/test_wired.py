@@ -131,3 +131,21 @@ async def test_spans_of_a_run(fails):
     assert spans["chat gpt-5"].parent.span_id == agent_span.context.span_id
     assert agent_span.parent.span_id == spans["after"].parent.span_id == spans["request"].context.span_id
     assert spans["chat gpt-5"].attributes.get("error.type") == ("ModelError" if fails else None)
+
+
+async def test_a_misspelt_sensitive_name_stays_out_of_the_messages_in_spans():
+    pytest.importorskip("opentelemetry.sdk")
+    from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor  # noqa: PLC0415
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter  # noqa: PLC0415
+
+    from toolhand.observability.otel import OpenTelemetry  # noqa: PLC0415
+
+    spans, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    sink = OpenTelemetry(captures_content=True, tracer_provider=provider)
+    replies = [calling("book", {"poneh": "ext-9981", "seats": "many"}), "Done."]
+    await Agent(ScriptedModel(replies), tools=[book], sinks=[sink]).run("Book two seats")
+    kept = "".join(span.to_json() for span in spans.get_finished_spans())
+    assert "poneh" in kept
+    assert "9981" not in kept

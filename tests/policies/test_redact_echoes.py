@@ -59,7 +59,11 @@ async def test_a_refusal_masks_what_was_sent_under_an_alias_or_a_close_spelling(
 
 def test_echoes_are_found_at_any_depth_and_in_json_text():
     names = ["phone"]
-    assert echoes_of({"a": [{"Phone": "12345"}], "phone": {"x": 67890}}, names) == ("12345", "67890")
+    assert echoes_of({"a": [{"Phone": "12345"}], "phone": {"x": 67890}}, names) == (
+        "12345",
+        "67890",
+        "67,890",
+    )
     assert echoes_of('{"phone": "12345"}', names) == ("12345",)
     assert echoes_of('{"phone": "123', names) == ()
     assert echoes_of({"phone": "1", "city": "Rome"}, names) == ()
@@ -72,3 +76,11 @@ def test_close_spellings():
         "手机",
     }
     assert close_names(["x" * 1000], ["phone"]) == frozenset()
+
+
+async def test_a_number_that_comes_back_with_separators():
+    def charge(pin: int) -> str:
+        return f"pin {pin}, {pin:,}, {float(pin)}"
+
+    result = await Toolset([tool(charge, sensitive=["pin"])]).call("charge", {"pin": 948271})
+    assert result.data == "pin [masked], [masked], [masked].0"

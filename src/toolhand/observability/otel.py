@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import time
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -38,6 +39,7 @@ from toolhand.core.events import (
     TurnStarted,
 )
 from toolhand.core.messages import ModelRequest
+from toolhand.core.tools import Tool
 from toolhand.observability.excerpts import PLAIN, Excerpts
 from toolhand.observability.otel_content import CONTENT_VARIABLE, definitions, messages, reply_messages
 from toolhand.observability.outcomes import OK, attempts, outcome
@@ -89,6 +91,7 @@ class _OpenRun:
 
     agent: _Open
     excerpts: Excerpts
+    tools: Mapping[str, Tool]
     chat: _Open | None = None
     requests: int = 0
     calls: int = 0
@@ -191,7 +194,11 @@ class OpenTelemetry:
         if self._captures_content:
             attributes["gen_ai.input.messages"] = messages("user", event.text, _MOST_TEXT, excerpts)
         name = f"invoke_agent {event.agent}".strip()
-        run = _OpenRun(self._begin(name, SpanKind.INTERNAL, context, attributes), excerpts)
+        run = _OpenRun(
+            self._begin(name, SpanKind.INTERNAL, context, attributes),
+            excerpts,
+            {tool.name: tool for tool in event.tools},
+        )
         run.agent.attributes = {"gen_ai.agent.name": event.agent} if event.agent else {}
         _keep(self._runs, context.trace_id, run)
 
@@ -232,13 +239,13 @@ class OpenTelemetry:
         model = _model(event.model)
         attributes = {"gen_ai.operation.name": "chat", **model, "toolhand.protocol": event.protocol}
         if event.request is not None:
-            attributes |= self._request(event.request, run.excerpts)
+            attributes |= self._request(event.request, run)
         name = f"chat {model.get('gen_ai.request.model', '')}".strip()
         run.chat = self._begin(name, SpanKind.CLIENT, context, attributes)
         run.chat.attributes = {"gen_ai.operation.name": "chat", **model}
         run.requests += 1
 
-    def _request(self, request: ModelRequest, excerpts: Excerpts) -> dict[str, Any]:
+    def _request(self, request: ModelRequest, run: _OpenRun) -> dict[str, Any]:
         sampling = request.sampling
         attributes: dict[str, Any] = {
             "gen_ai.request.temperature": sampling.temperature,
@@ -248,7 +255,9 @@ class OpenTelemetry:
             "gen_ai.request.stop_sequences": request.stop or None,
         }
         if self._captures_content:
-            attributes["gen_ai.input.messages"] = messages("", request.messages, _MOST_TEXT, excerpts)
+            attributes["gen_ai.input.messages"] = messages(
+                "", request.messages, _MOST_TEXT, run.excerpts, run.tools
+            )
             attributes["gen_ai.tool.definitions"] = definitions(request.tools, _MOST_TEXT) or None
         return attributes
 
@@ -264,7 +273,7 @@ class OpenTelemetry:
         if usage.cached_tokens:
             span.set_attribute("gen_ai.usage.cache_read.input_tokens", usage.cached_tokens)
         if self._captures_content:
-            said = reply_messages(event.reply, event.finish_reason, _MOST_TEXT, run.excerpts)
+            said = reply_messages(event.reply, event.finish_reason, _MOST_TEXT, run.excerpts, run.tools)
             span.set_attribute("gen_ai.output.messages", said)
         for kind, count in (("input", usage.input_tokens), ("output", usage.output_tokens)):
             if count:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from toolhand.core.messages import Message, Note, Opaque, Part, Reply, Text, ToolCall, ToolResult
@@ -13,8 +13,16 @@ from toolhand.tools.export import schema
 CONTENT_VARIABLE: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 """The environment variable by which an operator agrees to content in spans."""
 
+_NONE: Final[Mapping[str, Tool]] = {}
 
-def messages(role: str, said: str | Sequence[Message], most: int, excerpts: Excerpts = PLAIN) -> str:
+
+def messages(
+    role: str,
+    said: str | Sequence[Message],
+    most: int,
+    excerpts: Excerpts = PLAIN,
+    tools: Mapping[str, Tool] = _NONE,
+) -> str:
     """A text, or the messages of a history, as JSON.
 
     Args:
@@ -22,11 +30,15 @@ def messages(role: str, said: str | Sequence[Message], most: int, excerpts: Exce
         said: the text or the messages. Of a long history the end is kept.
         most: about how many characters there may be.
         excerpts: what must not be shown.
+        tools: by name, so that what was sent to them under a misspelt sensitive name is not shown either.
     """
     if isinstance(said, str):
         return excerpts.json([{"role": role, "parts": [{"type": "text", "content": said}]}], most)
     written = [
-        {"role": m.role, "parts": [_part(part) for part in m.parts if not isinstance(part, Opaque)]}
+        {
+            "role": m.role,
+            "parts": [_part(part, tools, most) for part in m.parts if not isinstance(part, Opaque)],
+        }
         for m in said
     ]
     kept: list[Any] = []
@@ -39,11 +51,17 @@ def messages(role: str, said: str | Sequence[Message], most: int, excerpts: Exce
     return excerpts.json(kept, 2 * most)
 
 
-def reply_messages(reply: Reply, finish_reason: str, most: int, excerpts: Excerpts = PLAIN) -> str:
+def reply_messages(
+    reply: Reply, finish_reason: str, most: int, excerpts: Excerpts = PLAIN, tools: Mapping[str, Tool] = _NONE
+) -> str:
     """What a model said and asked for, as JSON."""
     parts: list[Part] = [Text(reply.text)] if reply.text else []
     parts += (*reply.calls, *reply.broken)
-    said = {"role": "assistant", "parts": [_part(part) for part in parts], "finish_reason": finish_reason}
+    said = {
+        "role": "assistant",
+        "parts": [_part(part, tools, most) for part in parts],
+        "finish_reason": finish_reason,
+    }
     return excerpts.json([said], most)
 
 
@@ -52,12 +70,14 @@ def definitions(tools: Sequence[Tool], most: int) -> str:
     return PLAIN.json([schema(tool) for tool in tools], most) if tools else ""
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _part(part: Part, tools: Mapping[str, Tool], most: int) -> dict[str, Any]:
     match part:
         case Text(text=text) | Note(text=text):
             return {"type": "text", "content": text}
         case ToolCall(id=call_id, name=name, arguments=arguments):
-            return {"type": "tool_call", "id": call_id, "name": name, "arguments": arguments}
+            of = Excerpts.of(tools.get(name), arguments)
+            sent = arguments if of is PLAIN else of.value(arguments, most)
+            return {"type": "tool_call", "id": call_id, "name": name, "arguments": sent}
         case ToolResult(call_id=call_id, error=error, data=data):
             response = data if error is None else {"error": str(error.code), "message": error.message}
             return {"type": "tool_call_response", "id": call_id, "response": response}

@@ -90,6 +90,8 @@ def _found(value: Any, names: set[str], depth: int, *, is_named: bool) -> Iterat
         text = str(value)
         if len(text) >= _SHORTEST:
             yield text
+            if not isinstance(value, str):
+                yield f"{value:,}"  # as people read it
 
 
 def _as_json(arguments: Any) -> Any:
