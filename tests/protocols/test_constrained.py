@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from toolhand import Toolset, tool
 from toolhand.arguments.settings import DEFAULT
 from toolhand.core.errors import ErrorCode
-from toolhand.core.messages import Sampling, user
+from toolhand.core.messages import Message, Sampling, ToolCall, ToolResult, Value, user
 from toolhand.core.tools import Tool, ToolChoice
 from toolhand.models.local import connect
 from toolhand.models.weights import find, pull
-from toolhand.protocols.constrained import PROTOCOL
+from toolhand.protocols.constrained import PROTOCOL, goes_round
 from toolhand.protocols.reply_schema import LARGEST, reply_schema
 from toolhand.protocols.signatures import signature
 from toolhand.toolset import Toolset as Tools
@@ -244,3 +244,14 @@ def test_the_embedded_model_is_forced_whatever_the_tools_look_like():
             assert not choice.names or call["tool"] in choice.names
             assert reader().read(output.text).calls or call["tool"] == "lamp_7"
         assert any("true" in odds.likely or "false" in odds.likely for odds in output.odds[:8])
+
+
+def test_a_model_that_asks_again_for_what_it_has_may_only_answer():
+    asked = Message(role="assistant", parts=(ToolCall(id="a", name="look", arguments={"x": 1}),))
+    again = Message(role="assistant", parts=(ToolCall(id="b", name="look", arguments={"x": 1}),))
+    other = Message(role="assistant", parts=(ToolCall(id="b", name="look", arguments={"x": 2}),))
+    got = Message(role="tool", parts=(ToolResult(call_id="a", name="look", outcome=Value(1)),))
+    assert goes_round([user("q"), asked, got, again, got])
+    assert not goes_round([user("q"), asked, got, other, got])
+    assert not goes_round([user("q"), asked, got])
+    assert not goes_round([user("q"), asked, got, user("and now?"), again, got])

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from toolhand.arguments.grounds import Grounds, grounded_share
 from toolhand.arguments.settings import BindSettings
 from toolhand.core.language import Language
-from toolhand.core.messages import Message, ModelOutput, ModelRequest, ToolCall, ToolResult
+from toolhand.core.messages import Message, ModelOutput, ModelRequest, Text, ToolCall, ToolResult
 from toolhand.core.tools import ToolChoice
 from toolhand.protocols import Doubt, Reader, Said, Settled
 from toolhand.protocols.doubts import (
@@ -54,20 +54,21 @@ Leave out optional ones (with ?) that are not mentioned.""",
 参数的值取自对话，按注释要求的格式书写，不要编造。没有提到的可选参数（带 ?）不要写。""",
 }
 _GO_ON: Mapping[Language, str] = {
-    "en": "Now call what is still needed, or answer in one short sentence with the values found.",
-    "zh": "现在调用还需要的工具，或者用一句话回答，并写出查到的数值。",
+    "en": 'If the results tell what was asked: {"fits": false, "answer": "one short sentence with the values found"}. '
+    "Otherwise call only what is still missing, never the same again.",
+    "zh": '结果已能回答问题时：{"fits": false, "answer": "用一句话回答，写出查到的数值"}。还缺信息时只调用还缺的，不要重复调用。',
 }
 """What follows results: said here and not in the rules, where it would draw a model to tools that do not fit."""
 _CHOICE: Mapping[Language, Mapping[str, str]] = {
     "en": {
         "required": "Call a tool now{which}.",
-        "none": "No tool fits now: answer in words.",
+        "none": "Call no tool now: answer the user, with the values in the results.",
         "auto": "You may only call these tools now: {names}.",
         "which": ", one of: {names}",
     },
     "zh": {
         "required": "现在必须调用工具{which}。",
-        "none": "现在没有合适的工具：直接回答。",
+        "none": "现在不要调用工具：直接回答用户，写出结果中的数值。",
         "auto": "现在只能调用这些工具：{names}。",
         "which": "，只能是：{names}",
     },
@@ -105,6 +106,23 @@ WRITING = Writing(rules=_rules, calls=_calls, answer=_answer, results=_results, 
 _QUESTION = replace(WRITING, rules=lambda tools, _: question(tools))
 
 
+def goes_round(messages: Sequence[Message]) -> bool:
+    """Whether the last reply asked for nothing but calls of the reply before it, whose results it had, and got them again."""
+    replies: list[list[ToolCall]] = []
+    for message in reversed(messages):
+        if any(isinstance(part, Text) for part in message.parts) and message.role == "user":
+            break
+        if message.role == "assistant":
+            replies.append(list(message.calls))
+            if len(replies) == 2:
+                last, before = replies
+                return bool(last) and all(
+                    any(call.name == other.name and call.arguments == other.arguments for other in before)
+                    for call in last
+                )
+    return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constrained:
     """A protocol whose replies the server forces into shape. A server that forces nothing gets the same prompt.
@@ -123,6 +141,8 @@ class Constrained:
         """The whole history in text, and the schema of what may follow."""
         request = rendered(WRITING, messages, tools, choice, language)
         grammar = reply_schema(tools, choice)
+        if choice.mode == "auto" and goes_round(messages):
+            grammar = ANSWER_ONLY  # small models call what they have the result of, again and again
         odds = ODDS if self.least_sure and grammar is not None and "anyOf" in grammar else 0
         return replace(request, grammar=grammar, odds=odds)
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from toolhand.core.errors import SessionError
 from toolhand.sessions.background import blocking
-from toolhand.sessions.session import refusal
+from toolhand.sessions.session import check_name, refusal
 from toolhand.sessions.store import SessionStore
 from toolhand.sessions.stored import StoredSession
 
@@ -33,7 +33,12 @@ class SessionCache:
         Args:
             session_id: its name.
             user: whose it becomes where there is none.
+
+        Raises:
+            SettingsError: when it cannot be a name.
         """
+        check_name("session", session_id)
+        check_name("user", user)
         with self._mutex:
             session = self._sessions.get(session_id)
             if session is None:
@@ -52,6 +57,7 @@ class SessionCache:
         Raises:
             SessionError: when it is another user's.
         """
+        check_name("session", session_id)
         found = blocking(self.store.find(session_id))
         if found is not None and user is not None and found.owner != user:
             raise SessionError(refusal(session_id, user))

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from toolhand.core.approvals import Decision, decision_from_json, decision_to_json
-from toolhand.core.errors import SessionError
+from toolhand.core.errors import SessionError, SettingsError
 from toolhand.core.messages import Message, Text, ToolCall, ToolResult
 from toolhand.policies.sharing.turnstile import Turnstile
 from toolhand.sessions import codec
@@ -274,6 +274,26 @@ class Session:
         """Writes an entry down; gives its number. Without a store there is nothing to do."""
         del kind, body, call_id
         return 0
+
+
+def check_name(what: str, name: str) -> None:
+    """Refuses a name that no store can keep or no person could ask for again.
+
+    Args:
+        what: what it names, for the error.
+        name: the name; "" is nobody, where it is a user's.
+
+    Raises:
+        SettingsError: when a session's is empty, or it holds a NUL or half a character.
+    """
+    if what == "session" and not name.strip():
+        raise SettingsError(
+            "the session's name is empty: give it one, or leave it out for a run that is not kept"
+        )
+    if "\0" in name or any("\ud800" <= letter <= "\udfff" for letter in name):
+        raise SettingsError(
+            f"the {what}'s name {name[:60]!r} holds a character that cannot be kept: use plain text"
+        )
 
 
 def refusal(session_id: str, user: str) -> str:

@@ -158,6 +158,12 @@ def open_store(store: str | os.PathLike[str] | SessionStore | None = None) -> Se
             )
         return store
     name = os.fspath(store)
+    if not name.strip() or "\0" in name:
+        raise SettingsError(
+            f"the store's name {name[:60]!r} names no file: write a path, or leave it out for the default"
+        )
+    if name.rpartition("/")[2] == ":memory:":  # what SQLite calls a database that is not kept
+        name = "memory"
     scheme, separator, rest = name.partition("://")
     if name == "memory":  # each its own: nothing is shared by a name that everybody uses
         return _made("memory", "MemoryStore")
@@ -167,6 +173,8 @@ def open_store(store: str | os.PathLike[str] | SessionStore | None = None) -> Se
         raise SettingsError(
             f"there is no store '{scheme}://…'; there is: memory, sqlite:///path, postgresql://…"
         )
+    if separator and not rest.strip("/"):
+        raise SettingsError(f"the store '{name}' names no file: write sqlite:///path")
     path = (
         rest.removeprefix("/") if separator else name
     )  # three slashes and a name, or four and a path from the root
