@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from toolhand.arguments.grounds import Grounds, grounded_share
 from toolhand.arguments.settings import BindSettings
@@ -140,7 +141,7 @@ class Constrained:
     ) -> ModelRequest:
         """The whole history in text, and the schema of what may follow."""
         request = rendered(WRITING, messages, tools, choice, language)
-        grammar = reply_schema(tools, choice)
+        grammar: Mapping[str, Any] | None = reply_schema(tools, choice)
         if choice.mode == "auto" and goes_round(messages):
             grammar = ANSWER_ONLY  # small models call what they have the result of, again and again
         odds = ODDS if self.least_sure and grammar is not None and "anyOf" in grammar else 0
