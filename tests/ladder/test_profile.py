@@ -39,8 +39,8 @@ def test_a_models_own_name(name, file, bare):
 
 
 def test_a_known_family_a_known_server_and_an_unknown_model():
-    assert profile_of(model("ollama:qwen2.5-coder:1.5b")).rungs[0] == "constrained"
-    assert profile_of(model("ollama:qwen2.5-coder:1.5b")).least_sure > 0
+    assert profile_of(model("ollama:qwen2.5-coder:1.5b")).rungs[0] == "native"
+    assert "constrained" not in profile_of(model("ollama:qwen2.5-coder:1.5b")).rungs
     assert profile_of(model("ollama:qwen2.5-coder:14b")).least_sure == 0
     assert profile_of(model("openai:gpt-9")) == Profile(origin="the default")
 
@@ -54,7 +54,7 @@ def test_what_a_probe_wrote_wins_and_another_server_is_another_model():
     assert found == Profile(
         rungs=("json", "template"), failures=3, least_sure=0.25, checks_values=False, origin=str(path)
     )
-    assert profile_of(there).rungs[0] == "constrained"
+    assert profile_of(there).rungs[0] == "native"
 
 
 @pytest.mark.parametrize(
