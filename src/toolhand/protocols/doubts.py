@@ -2,7 +2,7 @@
 
 A small model calls a tool for almost any question where there is one. Three signs tell the false calls from the right ones better
 than any of them alone: how likely its decision was, what it says when it is asked only whether a tool fits, and how much of the
-call's values anybody gave. The weights are a logistic regression's (see docs/adr); what counts as sure is the model's profile's.
+call's values anybody gave. The weights are a first guess and not fitted; what counts as sure is the model's profile's.
 """
 
 from __future__ import annotations
