@@ -436,3 +436,15 @@ def test_whatever_is_written_only_tools_run_and_only_by_dispatch(lines):
     assert not {"wipe", "delete_order"} & {
         name for name, _ in ran.calls
     }  # they need a person, and a permission
+
+
+def test_what_hangs_on_a_result_is_not_called_missing_beside_what_is():
+    (problem,) = checked("find_user(name='Ann') -> u\nsend_message(to=$u.email)").problems
+    assert "'text'" in problem.message
+    assert "'to'" not in problem.message
+    assert [
+        call.name for call in checked("find_user(name='Ann') -> u\nsend_message(to=$u.email, text='x')").calls
+    ] == [
+        "find_user",
+        "send_message",
+    ]

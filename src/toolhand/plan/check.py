@@ -148,10 +148,7 @@ class _Checker:
             self.problem(step.line, refusal)
         self._needs(bound.tool, also, step.line)
         written = {key: written_value(value) for key, value in open_ones.items()}
-        order = [key for key in bound.call.arguments if key not in written]
-        self.calls.append(
-            replace(bound.call, arguments={**{key: bound.call.arguments[key] for key in order}, **written})
-        )
+        self.calls.append(replace(bound.call, arguments={**bound.call.arguments, **written}))
 
     def expression(
         self, value: Expression | None, saved: set[str], line: int, *, is_argument: bool = False
@@ -183,39 +180,36 @@ class _Checker:
     def _forgiven(
         self, error: ToolError, call: ToolCall, tool: Tool | None, open_ones: Mapping[str, Expression]
     ) -> BoundCall | ToolError:
-        """The binding without the arguments that are not known yet: they are not missing."""
-        fields = error.details.get("fields", ())
-        if tool is None or not open_ones or not fields:
+        """The binding without the arguments that are not known yet: an example stands for each that would be missing."""
+        sent = {folded(tool.aliases.get(key, key)) for key in open_ones} if tool is not None else set()
+        missing = [one for one in error.details.get("fields", ()) if folded(str(one["name"])) in sent]
+        if tool is None or not missing:
             return error
-        sent = {folded(tool.aliases.get(key, key)) for key in open_ones}
-        left = [one for one in fields if one["trouble"] != "missing" or folded(str(one["name"])) not in sent]
-        if left:
-            is_missing = any(one["trouble"] == "missing" for one in left)
-            code = ErrorCode.MISSING_ARGUMENT if is_missing else ErrorCode.INVALID_ARGUMENT
-            return replace(error, code=code, details={**error.details, "fields": left})
-        return BoundCall(call=replace(call, name=tool.name), tool=tool)
+        stand_ins = {str(one["name"]): one.get("example", "") for one in missing}
+        again = self.bind(replace(call, arguments={**call.arguments, **stand_ins}))
+        if not isinstance(again, ToolError):
+            known = {key: value for key, value in again.call.arguments.items() if key not in stand_ins}
+            return BoundCall(call=replace(again.call, arguments=known), tool=tool)
+        left = {folded(str(one["name"])) for one in again.details.get("fields", ())} - sent
+        return again if left else BoundCall(call=replace(call, name=tool.name), tool=tool)
 
     def _needs(self, tool: Tool, also: Collection[str], line: int) -> None:
         missing = [name for name in required_tools(tool) if name not in self.met and name not in also]
         self.met.add(tool.name)
         if missing:
-            chain = needed(tool, self.tools, self.met)
-            first = ", ".join(f"{name}(…)" for name in chain or missing)
-            message = said("needs", self.language, name=tool.name, first=first)
-            details = {"first": (chain or tuple(missing))[0]}
-            self.problem(
-                line,
-                ToolError(
-                    code=ErrorCode.PRECONDITION_FAILED, message=message, retryable=True, details=details
-                ),
-            )
+            chain = needed(tool, self.tools, self.met) or tuple(missing)
+            first = ", ".join(f"{name}(…)" for name in chain)
+            words = {"name": tool.name, "first": first}
+            self._problem(line, "needs", ErrorCode.PRECONDITION_FAILED, {"first": chain[0]}, **words)
 
     def _unknown(self, line: int, key: str, **words: Any) -> None:
-        message = said(key, self.language, **words)
-        details = {"variable": next(iter(words.values()))}
-        self.problem(
-            line, ToolError(code=ErrorCode.INVALID_ARGUMENT, message=message, retryable=True, details=details)
+        self._problem(
+            line, key, ErrorCode.INVALID_ARGUMENT, {"variable": next(iter(words.values()))}, **words
         )
+
+    def _problem(self, line: int, key: str, code: ErrorCode, details: dict[str, Any], **words: Any) -> None:
+        message = said(key, self.language, **words)
+        self.problem(line, ToolError(code=code, message=message, retryable=True, details=details))
 
     def problem(self, line: int, error: ToolError) -> None:
         """Notes what is wrong with a line, once."""
