@@ -217,9 +217,9 @@ def test_it_takes_linear_time(unit):
         text = unit * (count // len(unit))
         best = 9.0
         for _ in range(3):
-            begun = time.perf_counter()
+            begun = time.process_time()
             read(text)
-            best = min(best, time.perf_counter() - begun)
+            best = min(best, time.process_time() - begun)
         return best
 
     small, large = seconds(5_000), seconds(40_000)
