@@ -26,3 +26,10 @@ def _stores(tmp_path_factory):
 def _a_store_of_its_own(_stores, monkeypatch):
     """No test writes where the user's sessions are kept, or sees another test's."""
     monkeypatch.setenv("TOOLHAND_STORE", next(_stores))
+
+
+def pytest_collection_modifyitems(items):
+    """What a model answers in seconds here takes minutes on a machine with less to give."""
+    for item in items:
+        if item.get_closest_marker("model") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(900))

@@ -410,6 +410,6 @@ async def test_the_embedded_model_answers_from_a_tools_result():
     agent = Agent("local:small", tools=[get_weather], output=Weather)
     run = await agent.run("北京现在多少度？")
     await agent.close()
-    assert [call.name for call in run.calls] == ["get_weather"]
+    assert {call.name for call in run.calls} == {"get_weather"}  # so small a model may ask more than once
     assert isinstance(run.output, Weather)
     assert run.output.degrees == 21

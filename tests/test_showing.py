@@ -158,9 +158,9 @@ async def test_a_long_session_is_not_gone_through_at_each_turn():
         showing, context = Showing(agent.setup, session), RunContext()
         taken = []
         for number in range(40):
-            start = time.perf_counter()
+            start = time.thread_time()
             await showing.messages(agent.tools, context)
-            taken.append(time.perf_counter() - start)
+            taken.append(time.thread_time() - start)
             session.append(user(f"and {number}?"))
         return sorted(taken[1:])[20]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import stat
-import time
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from tests.timing import cpu_seconds
 from toolhand import Agent, RunContext, Toolset, parse, tool
 from toolhand.cli import drift as command
 from toolhand.core.errors import ErrorCode, SettingsError
@@ -127,13 +127,10 @@ def test_families_are_guessed(raw, family):
 def test_guessing_takes_no_time_on_odd_texts(piece):
     def seconds(count: int) -> float:
         text = (piece * count)[:count]
-        begun = time.process_time()
-        guessed_family(text)
-        return time.process_time() - begun
+        return cpu_seconds(lambda: guessed_family(text), times=5)
 
     # Measured inside what is looked at: 4 times the text may take 4 times as long, not 16 times.
-    short = min(seconds(8_000) for _ in range(5))
-    long = min(seconds(32_000) for _ in range(5))
+    short, long = seconds(8_000), seconds(32_000)
     assert long < 9 * short + 0.005
     assert seconds(4_000_000) < 4 * long + 0.05  # and of a longer one only the beginning is looked at
 

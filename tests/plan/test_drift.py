@@ -35,7 +35,10 @@ def test_runs_as_meant(case):
     ran: list[tuple[str, dict[str, Any]]] = []
     model = ScriptedModel([case["output"], "Done.", "Done."])
     run = Agent(model, shop(ran), protocol="plan").run_sync("?")
-    assert [[name, arguments] for name, arguments in ran] == case["runs"]
+    done, wanted = [[name, arguments] for name, arguments in ran], case["runs"]
+    if case["output"].startswith("parallel"):  # which of two ends first is open
+        done, wanted = sorted(done, key=str), sorted(wanted, key=str)
+    assert done == wanted
     if "answer" in case:
         assert run.output == case["answer"]
         assert len(model.requests) == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import time
 import tomllib
 from importlib.resources import files
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.timing import cpu_seconds
 from toolhand.core.language import Language
 from toolhand.parsing.plans.nodes import (
     Block,
@@ -215,12 +215,7 @@ def test_it_takes_linear_time(unit):
 
     def seconds(count: int) -> float:
         text = unit * (count // len(unit))
-        best = 9.0
-        for _ in range(3):
-            begun = time.process_time()
-            read(text)
-            best = min(best, time.process_time() - begun)
-        return best
+        return cpu_seconds(lambda: read(text))
 
     small, large = seconds(5_000), seconds(40_000)
     assert large < 0.3 or large < 16 * small

@@ -46,12 +46,10 @@ async def test_the_right_plan_gives_the_right_answer(task):
 
 
 @pytest.mark.model
-@pytest.mark.timeout(300)
 def test_a_small_model_gets_a_plan_right_sometimes():
-    right = 0
-    for task in [task for task in DATA["tasks"] if len(task["steps"]) == 2][:4]:
+    def is_right(task: dict[str, Any]) -> bool:
         ran: list[Any] = []
-        agent = Agent("local:small", tools_of(task, ran), protocol="plan")
-        agent.run_sync(task["text"])
-        right += {name for name, _ in ran} == {step["tool"] for step in task["steps"]}
-    assert right >= 1
+        Agent("local:small", tools_of(task, ran), protocol="plan").run_sync(task["text"])
+        return {name for name, _ in ran} == {step["tool"] for step in task["steps"]}
+
+    assert any(is_right(task) for task in DATA["tasks"][:8] if len(task["steps"]) == 2)

@@ -1,12 +1,12 @@
 import asyncio
 import json
-import time
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.timing import cpu_seconds
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.messages import BoundCall, ToolCall, ToolResult, Value
@@ -131,13 +131,11 @@ def test_checks():
 )  # fmt: skip
 def test_time_grows_with_length(text):
     def seconds(length):
-        started = time.perf_counter()
-        redacted_text(text[:length])
-        return time.perf_counter() - started
+        return cpu_seconds(lambda: redacted_text(text[:length]), times=2)
 
-    whole = min(seconds(len(text)) for _ in range(2))
-    # Eight times the length may take far more than eight times as long on a busy machine; quadratic would be 64 times.
-    assert whole < 0.5 or whole < 32 * min(seconds(len(text) // 8) for _ in range(3))
+    whole = seconds(len(text))
+    # Eight times the length may take more than eight times as long; quadratic would be 64 times.
+    assert whole < 0.5 or whole < 32 * seconds(len(text) // 8)
 
 
 def test_a_pattern_of_ones_own_is_found_in_any_text():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from dataclasses import replace
 from itertools import count, pairwise
 from typing import Literal
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.timing import cpu_seconds
 from toolhand import Toolset, tool
 from toolhand.arguments.settings import DEFAULT
 from toolhand.core.errors import ErrorCode
@@ -201,16 +201,18 @@ def test_a_call_that_is_cut_does_not_run():
 
 
 def test_reading_is_linear():
-    seconds = []
-    for size in (20_000, 80_000):
+    def seconds(size: int) -> float:
         text = '{"fits": false, "answer": "' + "\\u6674a\\n" * size + '"}'
-        start = time.perf_counter()
-        streaming = reader()
-        for at in range(0, len(text), 64):
-            streaming.feed(text[at : at + 64])
-        streaming.finish()
-        seconds.append(time.perf_counter() - start)
-    assert seconds[1] < seconds[0] * 12
+
+        def work() -> None:
+            streaming = reader()
+            for at in range(0, len(text), 64):
+                streaming.feed(text[at : at + 64])
+            streaming.finish()
+
+        return cpu_seconds(work)
+
+    assert seconds(80_000) < seconds(20_000) * 12
 
 
 @pytest.mark.model

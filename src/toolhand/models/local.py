@@ -43,6 +43,9 @@ class LocalModel:
         max_tokens: the bound on a reply's length where a request sets none.
     """
 
+    answers_late = True
+    """Whether it is offered a tool for its answer only when it has said that it is done: it keeps to its tools better so."""
+
     def __init__(self, name: str, settings: RuntimeSettings, *, max_tokens: int = DEFAULT_MAX_TOKENS) -> None:
         self.name = name
         self.settings = settings

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocols.reading.cases import all_tools, load
+from tests.timing import cpu_seconds
 from toolhand.protocols.parse import parse
 
 CASES = load()
@@ -74,12 +75,7 @@ def test_the_cost_is_linear(name):
 
     def seconds(length: int) -> float:
         text = (unit * (length // len(unit) + 1))[:length]
-        best = 1e9
-        for _ in range(3):
-            begin = time.process_time()
-            parse(text, all_tools())
-            best = min(best, time.process_time() - begin)
-        return best
+        return cpu_seconds(lambda: parse(text, all_tools()))
 
     short, long = seconds(40_000), seconds(160_000)
     assert long < 9 * short + 0.15  # 4 times the text; quadratic would be 16 times
