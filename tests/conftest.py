@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -14,6 +15,9 @@ PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("same", PATIENT, derandomize=True)
 settings.register_profile("new", PATIENT, derandomize=False)
 settings.load_profile("new" if os.environ.get("TOOLHAND_FUZZ") else "same")
+
+# A shell starts what runs in the background with Ctrl-C ignored, and what the tests start would inherit it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
