@@ -17,6 +17,7 @@ from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.jsonable import jsonable
 from toolhand.core.messages import ToolCall, ToolResult, Value
 from toolhand.core.tools import Tool, ToolChoice
+from toolhand.core.untrusted import disarmed
 from toolhand.parsing.plans.words import said
 from toolhand.plan import Checked, Done, Interpreter, Outcome, Plan, Rules, Undone, check, read
 from toolhand.policies.conditions import note_success, succeeded
@@ -239,7 +240,10 @@ class _OnePlan:
         return self._answer(Value({"ending": "stopped", "steps": steps}))
 
     def _answer(self, outcome: Value | ToolError) -> ToolResult:
-        return ToolResult(call_id=self.call.id, name=self.call.name, outcome=outcome)
+        # Its report is the program's, but strangers' words may stand in it.
+        steps = outcome.data.get("steps", ()) if isinstance(outcome, Value) else ()
+        untrusted = any(step.get("untrusted", False) for step in steps)
+        return ToolResult(call_id=self.call.id, name=self.call.name, outcome=outcome, untrusted=untrusted)
 
 
 def together(problems: Sequence[ToolError]) -> ToolError:
@@ -287,7 +291,10 @@ def _step(done: Done, shown: Mapping[str, ToolResult]) -> dict[str, Any]:
 
 
 def _ended(result: ToolResult) -> dict[str, Any]:
-    return {"error": result.error.sentence} if result.error else {"result": jsonable(result.data)}
+    if result.error:
+        return {"error": disarmed(result.error.sentence) if result.untrusted else result.error.sentence}
+    marked = {"untrusted": True} if result.untrusted else {}
+    return {"result": jsonable(result.data), **marked}
 
 
 def _written(call: ToolCall) -> str:

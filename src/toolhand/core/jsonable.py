@@ -22,6 +22,7 @@ from uuid import UUID
 from toolhand.core.errors import ToolError
 from toolhand.core.language import Language
 from toolhand.core.messages import ToolResult, Value
+from toolhand.core.untrusted import disarmed, framed
 
 MAX_DEPTH: Final = 40
 MOST_NODES: Final = 500_000
@@ -229,8 +230,11 @@ def result_text(result: Any, language: Language = "en") -> str:
         result: a `ToolResult`, its outcome, or a plain value.
         language: of the words for an error and for an empty result.
     """
-    if isinstance(result, ToolResult) and result.remark:
-        return f"{result_text(result.outcome, language)}\n\n({result.remark})"
+    if isinstance(result, ToolResult) and (result.remark or result.untrusted):
+        text = result_text(result.outcome, language)
+        if result.untrusted:  # an error is the program's sentence, in which strangers may be quoted
+            text = framed(text, language) if result.ok else disarmed(text)
+        return f"{text}\n\n({result.remark})" if result.remark else text
     outcome = result.outcome if isinstance(result, ToolResult) else result
     if isinstance(outcome, ToolError):
         return f"{_ERROR[language]} ({outcome.code}): {outcome.sentence}"

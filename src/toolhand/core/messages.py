@@ -80,6 +80,7 @@ class ToolResult:
         outcome: what came back, or what went wrong.
         notes: facts about the call for a program (attempts, seconds, fixes …); not shown to a model.
         remark: what the program says to the model about a value, such as that it comes from another tool; shown with it.
+        untrusted: whether strangers wrote what is in it; a model reads it in a frame that says so.
     """
 
     call_id: str
@@ -87,6 +88,7 @@ class ToolResult:
     outcome: Value | ToolError
     notes: Mapping[str, Any] = field(default_factory=dict)
     remark: str = ""
+    untrusted: bool = False
 
     @property
     def ok(self) -> bool:
@@ -346,4 +348,10 @@ class BoundCall:
 
     def answer(self, outcome: Value | ToolError, **notes: Any) -> ToolResult:
         """Its result."""
-        return ToolResult(call_id=self.call.id, name=self.tool.name, outcome=outcome, notes=notes)
+        return ToolResult(
+            call_id=self.call.id,
+            name=self.tool.name,
+            outcome=outcome,
+            notes=notes,
+            untrusted=self.tool.rules.untrusted,
+        )

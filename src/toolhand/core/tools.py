@@ -79,6 +79,8 @@ class Rules:
         user_visible: whether what it is sent goes to a user, as with a tool that sends a message: a model's reasoning is then
             taken out of its text arguments.
         shows_errors: whether the texts of its exceptions are fit for a model; they are masked and cut like any result.
+        untrusted: whether what it gives was written by strangers, as a web page is: a model reads it in a frame that says so
+            (`toolhand.core.untrusted`).
         undo: the name of the tool that takes a call's effect back. It is given the fields of the call's result and its
             arguments, as far as it has parameters of these names.
     """
@@ -108,6 +110,7 @@ class Rules:
     idempotency_key: Callable[[Mapping[str, Any]], object] | None = None
     user_visible: bool = False
     shows_errors: bool = False
+    untrusted: bool = False
     undo: str = ""
 
     @property

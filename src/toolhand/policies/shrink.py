@@ -19,6 +19,7 @@ from toolhand.core.language import Language
 from toolhand.core.largeness import is_large
 from toolhand.core.messages import BoundCall, ToolResult, Value
 from toolhand.core.tools import Tool
+from toolhand.core.untrusted import FRAME_CHARACTERS
 from toolhand.policies import Proceed
 from toolhand.policies.shrinking.read_result import READS_RESULTS
 from toolhand.policies.shrinking.sizes import size, size_alone
@@ -48,10 +49,14 @@ class Shrink:
     async def __call__(self, call: BoundCall, context: RunContext, proceed: Proceed) -> ToolResult:
         """The call's result in at most so many characters; `notes` then has `handle`, `characters` and `shrunk`."""
         result = await proceed(call, context)
+        if READS_RESULTS in call.tool.rules.tags:
+            result = self._as_it_was(result, call, context)
         declared = call.tool.rules.max_result
         most = self.most_characters if declared is None else declared
         if result.remark:
             most = max(0, most - len(result.remark) - 4)
+        if result.untrusted:
+            most = max(0, most - FRAME_CHARACTERS)
         outcome = result.outcome
         if isinstance(outcome, Value) and not isinstance(outcome.data, str | list | dict):
             return result  # a number is never too large
@@ -63,6 +68,12 @@ class Shrink:
         if size_alone(outcome.data) <= most:
             return result
         return await self._shrunk(result, outcome.data, most, context, _here)
+
+    def _as_it_was(self, result: ToolResult, call: BoundCall, context: RunContext) -> ToolResult:
+        """A page of what strangers wrote is theirs too."""
+        store = self.store if self.store is not None else results_of(context)
+        kept = store.get(str(call.call.arguments.get("handle", "")))
+        return replace(result, untrusted=True) if kept is not None and kept.untrusted else result
 
     async def _shrunk(
         self,
@@ -89,6 +100,7 @@ class Shrink:
                     source=small.source,
                     path=small.path,
                     characters=small.characters,
+                    untrusted=result.untrusted,
                 )
             )
         return replace(result, outcome=Value(small.value), notes=notes)

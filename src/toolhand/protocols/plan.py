@@ -16,6 +16,7 @@ from toolhand.core.language import Language
 from toolhand.core.marks import TEMPLATE_MARKS, unforgeable
 from toolhand.core.messages import Message, ModelRequest, ToolCall, ToolResult
 from toolhand.core.tools import Tool, ToolChoice
+from toolhand.core.untrusted import framed
 from toolhand.plan import Rules
 from toolhand.plan.language import grammar
 from toolhand.protocols import Reader
@@ -228,7 +229,7 @@ def _result(result: ToolResult, language: Language) -> str:
     if result.name != RUN_PLAN or not isinstance(report, Mapping) or "steps" not in report:
         return f"{result.name}: {framed_text(result, language, _FRAME)}"
     words = _REPORT[language]
-    lines = [_step(step, words) for step in report["steps"]]
+    lines = [_step(step, words, language) for step in report["steps"]]
     if report.get("ending") == "failed":
         lines += [filled(words["failed"], error=str(report.get("error", ""))), words["left"]]
     elif report.get("ending") == "stopped":
@@ -239,12 +240,14 @@ def _result(result: ToolResult, language: Language) -> str:
     return "\n".join(lines) or words["nothing"]
 
 
-def _step(step: Mapping[str, Any], words: Mapping[str, str]) -> str:
+def _step(step: Mapping[str, Any], words: Mapping[str, str], language: Language) -> str:
     if "skipped" in step:
         return filled(words["skipped"], step=str(step["step"]), reason=str(step["skipped"]))
     said = step.get("error") or step.get("result")
     text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False, default=str)
     text = unforgeable(unforgeable(text, _FRAME), TEMPLATE_MARKS)
+    if step.get("untrusted"):
+        text = framed(text, language)
     place = "" if not step.get("in_loop") else f"  # {step['call']}"
     head = f"${step['save_as']} =" if step.get("save_as") else f"{step['call']}:"
     return f"{head} {text}{place}"

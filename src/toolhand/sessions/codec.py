@@ -79,6 +79,8 @@ def result_json(result: ToolResult) -> dict[str, Any]:
         found["notes"] = dict(result.notes)
     if result.remark:
         found["remark"] = result.remark
+    if result.untrusted:
+        found["untrusted"] = True
     return found
 
 
@@ -152,6 +154,7 @@ def result_from(value: Mapping[str, Any]) -> ToolResult:
         outcome=Value(value.get("data")) if error is None else error_from(error),
         notes=value.get("notes") or {},
         remark=value.get("remark", ""),
+        untrusted=bool(value.get("untrusted")),
     )
 
 

@@ -45,6 +45,7 @@ class ToolOptions(TypedDict, total=False):
     idempotency_key: Callable[[Mapping[str, Any]], str] | None
     user_visible: bool
     shows_errors: bool
+    untrusted: bool
     undo: Tool | str
 
 

@@ -100,6 +100,7 @@ _KINDS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
     "poll": _TRUTH,
     "user_visible": _TRUTH,
     "shows_errors": _TRUTH,
+    "untrusted": _TRUTH,
     "category": _TEXT,
     "permission": _TEXT,
     "upstream": _TEXT,

@@ -22,6 +22,7 @@ class Kept:
         source: the value that paths lead into: `value`, read as JSON where it is JSON in a text.
         path: the part that is read where none is named.
         characters: how long it is as a model would read it.
+        untrusted: whether strangers wrote it, and so every page of it.
     """
 
     handle: str
@@ -29,6 +30,7 @@ class Kept:
     source: Any
     path: Path
     characters: int
+    untrusted: bool = False
 
 
 class ResultStore:
