@@ -123,9 +123,7 @@ async def test_a_tool_earns_threads_by_returning():
 async def test_calls_beyond_a_tools_threads_wait_and_a_call_that_is_cancelled_there_never_runs():
     threads, stuck, started = Threads(), Stuck(), []
     running = [asyncio.create_task(threads.run(stuck, tool="t")) for _ in range(FIRST_THREADS)]
-    waiting = asyncio.create_task(
-        threads.run(lambda: started.append("ran"), tool="t", on_start=lambda: started.append("started"))
-    )
+    waiting = asyncio.create_task(threads.run(lambda: started.append("ran"), tool="t"))
     await stuck.entered(FIRST_THREADS)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -33,7 +33,7 @@ def loose(text: str) -> str:
 def same_call(tool: Tool, arguments: Mapping[str, Any]) -> str:
     """The canonical text of a call's arguments, with the tool's defaults for what was not sent."""
     defaults = left_out(tool.properties, arguments) if _has_defaults(tool) else None
-    return canonical({**defaults, **arguments} if defaults else arguments)
+    return _WRITER.encode(_plain({**defaults, **arguments} if defaults else arguments))
 
 
 @lru_cache(maxsize=4096)

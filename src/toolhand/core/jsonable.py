@@ -46,12 +46,23 @@ def jsonable(value: Any) -> Any:
     Times become ISO 8601, `Decimal` keeps its digits as text, NaN and infinities become null, bytes become text where they
     are text and a short description where they are not, a value that contains itself is cut there with a mark.
     """
+    if _is_json(value):
+        return value
+    if type(value) is dict:
+        copied = dict(value)  # another thread may be at work on it
+        if all(type(key) is str and _is_json(key) and _is_json(item) for key, item in copied.items()):
+            return copied
+    return _jsonable(value, _Above(), 0)
+
+
+def _is_json(value: Any) -> bool:
+    """Whether a value is a simple one of JSON's own, as most are: it is shown as it is."""
     kind = type(value)
     if kind is str:
-        return _encodable(value)
-    if value is None or kind is bool:
-        return value
-    return _jsonable(value, _Above(), 0)
+        return bool(value.isascii())
+    if kind is int:
+        return bool(value.bit_length() < MAX_INTEGER_BITS)
+    return kind is bool or value is None or (kind is float and math.isfinite(value))
 
 
 class _Above(list[int]):

@@ -12,7 +12,7 @@ from typing import Final
 
 from toolhand.core.jsonable import result_text
 from toolhand.core.language import Language
-from toolhand.core.messages import Message, Opaque, Part, ToolCall, ToolResult
+from toolhand.core.messages import Message, Opaque, ToolCall, ToolResult
 
 MOST_READ: Final = 100_000
 """Of a longer text so many characters are read, from pieces all over it."""
@@ -46,14 +46,11 @@ def estimate_tokens(text: str) -> int:
     Args:
         text: any text: prose, JSON, code; Chinese, English and others.
     """
+    share = 1.0
     if len(text) > MOST_READ:
         step = len(text) * _PIECE // MOST_READ
         pieces = "".join(text[start : start + _PIECE] for start in range(0, len(text), step))
-        return round(_estimate(pieces) * len(text) / len(pieces))
-    return round(_estimate(text))
-
-
-def _estimate(text: str) -> float:
+        share, text = len(pieces) / len(text), pieces
     marks = _MARKS.findall(text)
     tokens = (
         1.0 * len(_WORD.findall(text))
@@ -63,31 +60,29 @@ def _estimate(text: str) -> float:
         + 0.33 * (sum(map(len, marks)) - len(marks))
         + 0.25 * sum(len(found) - 16 for found in _LONG.findall(text))
     )
-    if text.isascii():
-        return tokens
-    foreign = _FOREIGN.findall(text)
-    return (
-        tokens
-        + 0.54 * len(_HAN.findall(text))
-        + 1.6 * len(_WIDE.findall(text))
-        + 0.55 * len(_INDIC.findall(text))
-        + 0.28 * len(_THAI.findall(text))
-        + _FIRST_OF_RUN * len(foreign)
-        + len("".join(foreign).encode("utf-8", "replace")) / _BYTES_A_TOKEN
-    )
+    if not text.isascii():
+        foreign = _FOREIGN.findall(text)
+        tokens += (
+            0.54 * len(_HAN.findall(text))
+            + 1.6 * len(_WIDE.findall(text))
+            + 0.55 * len(_INDIC.findall(text))
+            + 0.28 * len(_THAI.findall(text))
+            + _FIRST_OF_RUN * len(foreign)
+            + len("".join(foreign).encode("utf-8", "replace")) / _BYTES_A_TOKEN
+        )
+    return round(tokens / share)
 
 
 def message_tokens(message: Message, language: Language = "en") -> int:
     """About how many tokens a message takes of a prompt, what stands around it included."""
-    return _MESSAGE_TOKENS + sum(part_tokens(part, language) for part in message.parts)
-
-
-def part_tokens(part: Part, language: Language = "en") -> int:
-    """About how many tokens a part of a message takes."""
-    if isinstance(part, ToolCall):
-        return _CALL_TOKENS + estimate_tokens(part.name + result_text(dict(part.arguments)))
-    if isinstance(part, ToolResult):
-        return _MESSAGE_TOKENS + estimate_tokens(result_text(part, language))
-    if isinstance(part, Opaque):
-        return estimate_tokens(result_text(part.data))
-    return estimate_tokens(part.text)
+    tokens = _MESSAGE_TOKENS
+    for part in message.parts:
+        if isinstance(part, ToolCall):
+            tokens += _CALL_TOKENS + estimate_tokens(part.name + result_text(dict(part.arguments)))
+        elif isinstance(part, ToolResult):
+            tokens += _MESSAGE_TOKENS + estimate_tokens(result_text(part, language))
+        elif isinstance(part, Opaque):
+            tokens += estimate_tokens(result_text(part.data))
+        else:
+            tokens += estimate_tokens(part.text)
+    return tokens

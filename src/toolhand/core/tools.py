@@ -113,11 +113,6 @@ class Rules:
     untrusted: bool = False
     undo: str = ""
 
-    @property
-    def repeatable(self) -> bool:
-        """Whether a call may run a second time without harm."""
-        return self.effect == "reads" or self.idempotent
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Tool:
@@ -166,7 +161,9 @@ class Tool:
     @property
     def repeatable(self) -> bool:
         """Whether a call may run again without harm: by its rules, or because it hands on an idempotency key."""
-        return self.rules.repeatable or IDEMPOTENCY_KEY in self.injected.values()
+        return (
+            self.rules.effect == "reads" or self.rules.idempotent or IDEMPOTENCY_KEY in self.injected.values()
+        )
 
     @property
     def __name__(self) -> str:

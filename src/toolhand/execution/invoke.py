@@ -100,7 +100,8 @@ async def invoke(call: BoundCall, context: RunContext) -> ToolResult:
     if context.before_tool is not None:
         await context.before_tool(call)
     try:
-        return call.answer(Value(await _run(call, filled, context)))
+        value = Value(await _run(call, filled, context))
+        return ToolResult(call_id=call.call.id, name=tool.name, outcome=value)
     except ToolFailure as failure:
         return call.answer(failure.error)
     except FatalError as error:
@@ -173,11 +174,9 @@ async def _items(generator: AsyncIterator[Any]) -> list[Any]:
 async def _in_thread(tool: Tool, arguments: dict[str, Any]) -> tuple[Any, bool]:
     clock, function = CALL_CLOCK.get(), tool.function
 
-    def started() -> None:
+    def run() -> tuple[Any, bool]:
         if clock is not None:
             clock.has_started = True
-
-    def run() -> tuple[Any, bool]:
         value = function(**arguments)  # type: ignore[misc]
         if inspect.isawaitable(value) or inspect.isasyncgen(value):
             return value, False
@@ -185,7 +184,7 @@ async def _in_thread(tool: Tool, arguments: dict[str, Any]) -> tuple[Any, bool]:
 
     if clock is not None:
         clock.has_started = False
-    found: tuple[Any, bool] = await THREADS.run(run, tool=tool.name, on_start=started)
+    found: tuple[Any, bool] = await THREADS.run(run, tool=tool.name)
     return found
 
 

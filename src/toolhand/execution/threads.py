@@ -83,7 +83,6 @@ class _Job:
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
     lane: _Lane
-    on_start: Callable[[], None]
     thread: int = 0
     is_given_up: bool = False
     is_told: bool = False
@@ -122,15 +121,12 @@ class Threads:
         """Threads that there are, idle ones included."""
         return self._threads
 
-    async def run(
-        self, function: Callable[[], Any], *, tool: str = "", on_start: Callable[[], None] = lambda: None
-    ) -> Any:
+    async def run(self, function: Callable[[], Any], *, tool: str = "") -> Any:
         """What the function gives, from a thread, with the caller's context variables. Waits while the tool has no thread.
 
         Args:
             function: what runs.
             tool: whose threads are used.
-            on_start: called in the thread right before the function.
 
         Raises:
             AllStuckError: when all the threads that the tool may have are stuck.
@@ -142,10 +138,11 @@ class Threads:
         depth = _DEPTH.get()
         with self._lock:
             # A call from inside a tool has a lane of its own: it must not wait for the call that waits for it.
-            lane = self._lane(f"{tool}\x00{depth}" if depth else tool)
+            name = f"{tool}\x00{depth}" if depth else tool
+            lane = self._lanes.get(name) or self._new_lane(name)
             context = contextvars.copy_context()
             context.run(_DEPTH.set, depth + 1)
-            job = _Job(function, context, loop, future, lane, on_start)
+            job = _Job(function, context, loop, future, lane)
             if depth and not self._free and self._threads >= self.most:
                 raise AllStuckError(
                     f"'{tool}' was called from {depth} calls inside one another, and no thread is left"
@@ -162,41 +159,32 @@ class Threads:
             self._give_up(job)
             raise
 
-    def _lane(self, tool: str) -> _Lane:
-        lane = self._lanes.get(tool)
-        if lane is None:
-            if len(self._lanes) >= _MOST_LANES:
-                kept = {name: lane for name, lane in self._lanes.items() if lane.taken or lane.waiting}
-                self._lanes = kept
-            lane = self._lanes[tool] = _Lane(FIRST_THREADS)
+    def _new_lane(self, name: str) -> _Lane:
+        if len(self._lanes) >= _MOST_LANES:
+            self._lanes = {name: lane for name, lane in self._lanes.items() if lane.taken or lane.waiting}
+        lane = self._lanes[name] = _Lane(FIRST_THREADS)
         return lane
 
     def _start_waiting(self, lane: _Lane) -> None:
-        while lane.waiting and lane.taken < lane.most:
+        while lane.waiting and lane.taken < lane.most and (self._free > 0 or self._threads < self.most):
+            self._waiting -= 1
+            lane.taken += 1
+            job = lane.waiting.popleft()
             if self._free > 0:
                 self._free -= 1
-                self._jobs.put(self._next(lane))
-            elif self._threads < self.most:
-                job = self._next(lane)
+                self._jobs.put(job)
+            else:
                 thread = threading.Thread(target=self._work, args=(job,), name="toolhand-tool", daemon=True)
                 self._threads += 1
                 try:
                     thread.start()
-                except (
-                    RuntimeError
-                ):  # the system gives no more; the call waits for one of those that there are
+                except RuntimeError:
+                    # The system gives no more; the call waits for one of those that there are.
                     self._threads -= 1
                     lane.taken -= 1
                     lane.waiting.appendleft(job)
                     self._waiting += 1
                     return
-            else:
-                return
-
-    def _next(self, lane: _Lane) -> _Job:
-        self._waiting -= 1
-        lane.taken += 1
-        return lane.waiting.popleft()
 
     def _give_up(self, job: _Job) -> None:
         with self._lock:
@@ -232,11 +220,12 @@ class Threads:
             try:
                 with contextlib.suppress(Stopped):
                     self._perform(job, outcome)
-                self._mark_ended(job)
+                following = self._ended(job)
             except Stopped:
-                self._mark_ended(job)
-            self._answer(job, outcome)
-            following = self._following(job)
+                following = self._ended(job)
+            if not job.is_given_up:
+                with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                    job.loop.call_soon_threadsafe(_settle, job.future, *(outcome or (None, None)))
             del job, outcome
             job = following or self._awaited()
             del following
@@ -247,47 +236,40 @@ class Threads:
                 if job.is_given_up or job.loop.is_closed():
                     return
                 job.thread = threading.get_ident()
-            job.on_start()
             value = job.context.run(job.function)
         except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
             outcome += [None, error]
         else:
             outcome += [value, None]
 
-    def _mark_ended(self, job: _Job) -> None:
+    def _ended(self, job: _Job) -> _Job | None:
+        """Marks a job as ended; gives the next one for its thread, or None where the thread counts as idle from now on."""
         with self._lock:
-            if job.has_ended:
-                return
-            self._forget_stop(job)  # from here on none can come: they are sent under this lock
+            if job.is_told:
+                _forget_stop(job.thread)  # from here on none can come: they are sent under this lock
+            lane = job.lane
             job.has_ended = True
-            job.lane.taken -= 1
+            lane.taken -= 1
             if job in self._stuck:
                 self._stuck.discard(job)
-                job.lane.stuck -= 1
+                lane.stuck -= 1
             elif not job.is_given_up:
-                job.lane.most = min(max(FIRST_THREADS, self.most // 2), job.lane.most + 1)
-
-    def _forget_stop(self, job: _Job) -> None:
-        """Takes back a `Stopped` that has not been raised yet: it would hit the books, or the thread's next call."""
-        if not job.is_told:
-            return
-        try:
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(job.thread), None)
-        except Stopped:
-            return
-
-    def _following(self, job: _Job) -> _Job | None:
-        """The next call for this thread, of the tool that has the fewest; where none waits, the thread counts as idle."""
-        with self._lock:
-            following = None
-            if self._waiting:
-                hungry = [lane for lane in self._lanes.values() if lane.waiting and lane.taken < lane.most]
-                if hungry:
-                    following = self._next(min(hungry, key=lambda lane: lane.taken))
+                lane.most = min(max(FIRST_THREADS, self.most // 2), lane.most + 1)
+            following = self._following() if self._waiting else None
             if following is None:
                 self._free += 1
-            self._start_waiting(job.lane)
+            self._start_waiting(lane)
             return following
+
+    def _following(self) -> _Job | None:
+        """The next call that waits, of the tool that has the fewest threads."""
+        hungry = [lane for lane in self._lanes.values() if lane.waiting and lane.taken < lane.most]
+        if not hungry:
+            return None
+        lane = min(hungry, key=lambda lane: lane.taken)
+        self._waiting -= 1
+        lane.taken += 1
+        return lane.waiting.popleft()
 
     def _awaited(self) -> _Job | None:
         """The next call, or None when none came for a while and the thread may end."""
@@ -301,26 +283,24 @@ class Threads:
                         self._threads -= 1
                         return None
 
-    def _answer(self, job: _Job, outcome: list[Any]) -> None:
-        if job.is_given_up:
-            return
-        value, error = outcome or (None, None)
 
-        def settle() -> None:
-            if job.future.done():
-                return
-            if error is None:
-                job.future.set_result(value)
-            elif isinstance(error, Exception) and not isinstance(error, StopIteration | ToolExit):
-                job.future.set_exception(error)
-            else:
-                # A future takes no StopIteration, and an exit must not leave the thread as one.
-                job.future.set_exception(ToolExit(error))
+def _forget_stop(thread: int) -> None:
+    """Takes back a `Stopped` that has not been raised yet: it would hit the books, or the thread's next call."""
+    with contextlib.suppress(Stopped):
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), None)
 
-        try:
-            job.loop.call_soon_threadsafe(settle)
-        except RuntimeError:  # the loop is closed: nobody waits any more
-            return
+
+def _settle(future: asyncio.Future[Any], value: Any, error: BaseException | None) -> None:
+    """Hands on what came of a call, on the loop that waits for it."""
+    if future.done():
+        return
+    if error is None:
+        future.set_result(value)
+    elif isinstance(error, Exception) and not isinstance(error, StopIteration | ToolExit):
+        future.set_exception(error)
+    else:
+        # A future takes no StopIteration, and an exit must not leave the thread as one.
+        future.set_exception(ToolExit(error))
 
 
 THREADS = Threads()

@@ -52,11 +52,10 @@ class CircuitBreaker:
         """Proceeds unless the circuit is open."""
         rules = call.tool.rules
         name, breaker = rules.upstream or call.tool.name, rules.breaker or self._breaker
-        if self._state.is_calm(
-            name
-        ):  # nothing is known against the tool: only a failure has to be written down
+        if self._state.is_calm(name):
+            # Nothing is known against the tool: only a failure has to be written down.
             result = await proceed(call, context)
-            if not result.ok and (health := _health(result)) == "ill":
+            if isinstance(result.outcome, ToolError) and (health := _health(result)) == "ill":
                 circuit = await self._state.settle(name, breaker, ADMITTED, health)
                 _report(name, circuit, context, is_changed=True)
             return result

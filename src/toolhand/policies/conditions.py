@@ -12,7 +12,7 @@ from toolhand.core.canonical import left_out
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ToolError, ToolFailure
 from toolhand.core.events import CallFailed
-from toolhand.core.messages import BoundCall, ToolResult
+from toolhand.core.messages import BoundCall, ToolResult, Value
 from toolhand.core.tools import Condition
 from toolhand.policies import Proceed
 
@@ -92,13 +92,13 @@ async def conditions(call: BoundCall, context: RunContext, proceed: Proceed) -> 
             if error is not None:
                 return call.answer(error)
     result = await proceed(call, context)
-    if not result.ok:
+    if not isinstance(result.outcome, Value):
         return result
     for condition in rules.after:
         error = await _failed("after", condition, call, context, _arguments(call), result.data, context)
         if error is not None:
             return ToolResult(call_id=result.call_id, name=result.name, outcome=error, notes=result.notes)
-    note_success(call.tool.name, context)
+    context.memory.setdefault(_SUCCEEDED, set()).add(call.tool.name)
     return result
 
 

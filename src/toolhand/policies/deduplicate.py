@@ -51,16 +51,16 @@ class Deduplicate:
         errand = repeats.errands.get(near)
         if errand is None:
             errand = repeats.errands[near] = Errand()
-        if errand.turnstile.is_inside:
+        elif errand.turnstile.is_inside:
             return _refused(call, context, "inside", errand, repeats)
         async with errand.turnstile:
             repeats.trail.append("\n".join(near))
             errand.asked += 1
-            verdict = repeats.judge(errand, exact, tool, now=self._now(), turn=context.turn)
-            if verdict != "run" and _was_agreed_to(call, context):
-                verdict = "run"
-            if verdict == "run":
-                is_first, is_new = errand.last is None, exact not in errand.results
+            verdict: Verdict = "run"
+            is_first, is_new = errand.last is None, exact not in errand.results
+            if not is_first:
+                verdict = repeats.judge(errand, exact, tool, now=self._now(), turn=context.turn)
+            if verdict == "run" or _was_agreed_to(call, context):
                 result = await proceed(call, context)
                 repeats.remember(errand, exact, call, result, now=self._now(), turn=context.turn)
                 if is_first or not result.ok:

@@ -24,6 +24,8 @@ from toolhand.policies.redaction.patterns import DEFAULT, Pattern, but
 from toolhand.policies.redaction.walk import redacted, redacted_text
 
 _SMALLEST_NUMBER = 1_000_000_000
+_TOO_LITTLE = (type(None), bool, float)
+"""What can hold neither a secret nor a personal number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +43,14 @@ class Redact:
     async def __call__(self, call: BoundCall, context: RunContext, proceed: Proceed) -> ToolResult:
         """The call's result with `rules.sensitive` names, secrets and personal numbers masked."""
         result = await proceed(call, context)
-        if not result.remark and isinstance(result.outcome, Value) and _tells_nothing(result.outcome.data):
-            return result
+        outcome = result.outcome
+        if isinstance(outcome, Value) and not result.remark:
+            data = outcome.data
+            if isinstance(data, _TOO_LITTLE) or (isinstance(data, int) and abs(data) < _SMALLEST_NUMBER):
+                return result
         rules = call.tool.rules
         patterns = self._patterns(rules)
         echoes = _echoes(call, result) if rules.sensitive else ()
-        outcome = result.outcome
         if isinstance(outcome, ToolError):
             # A pending call is run with its own arguments, so they stay.
             keeps = PENDING in result.notes
@@ -91,15 +95,6 @@ class Redact:
 
 
 redact = Redact()
-
-
-def _tells_nothing(data: Any) -> bool:
-    """Whether a value is too little to hold a secret or a personal number."""
-    return (
-        data is None
-        or isinstance(data, bool | float)
-        or (isinstance(data, int) and abs(data) < _SMALLEST_NUMBER)
-    )
 
 
 def _error(

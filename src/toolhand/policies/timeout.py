@@ -70,11 +70,12 @@ CALL_CLOCK: Final[ContextVar[CallClock | None]] = ContextVar("toolhand_call_cloc
 
 async def timeout(call: BoundCall, context: RunContext, proceed: Proceed) -> ToolResult:
     """Ends the call after `rules.timeout` seconds, or at the run's deadline if that comes first."""
-    own, left = call.tool.rules.timeout, context.seconds_left
-    if own is None and left is None:
+    own = call.tool.rules.timeout
+    if own is None and context.deadline is None:
         if CALL_CLOCK.get() is not None:
             CALL_CLOCK.set(None)  # it belongs to a call around this one
         return await proceed(call, context)
+    left = context.seconds_left
     seconds = min(limit for limit in (own, left) if limit is not None)
     now = asyncio.get_running_loop().time()
     ending = asyncio.timeout_at(now + seconds)

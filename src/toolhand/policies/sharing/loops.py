@@ -54,10 +54,8 @@ class LoopDetector:
 
     def _is_round(self, turns: list[_Turn], length: int) -> bool:
         needed = length * self._limit
-        if len(turns) < needed:
-            return False
         recent = turns[-needed:]
-        return all(turn == recent[number % length] for number, turn in enumerate(recent))
+        return len(recent) == needed and recent[length:] == recent[:-length]
 
 
 def _told(result: ToolResult) -> str:

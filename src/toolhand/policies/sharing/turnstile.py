@@ -43,18 +43,21 @@ class Turnstile:
         return self._passage is None and not self._waiting
 
     async def __aenter__(self) -> None:
-        if self.is_inside:
-            raise SettingsError(self._said)
-        await self._pass()
-        _PASSAGES.set(_PASSAGES.get() | {self._passage})
-
-    async def _pass(self) -> None:
+        place: concurrent.futures.Future[None] | None = None
         with self._mutex:
             if self._passage is None:
                 self._passage = object()
-                return
-            place: concurrent.futures.Future[None] = concurrent.futures.Future()
-            self._waiting.append(place)
+            elif self.is_inside:
+                raise SettingsError(self._said)
+            else:
+                place = concurrent.futures.Future()
+                self._waiting.append(place)
+        if place is not None:
+            await self._come_to(place)
+        _PASSAGES.set(_PASSAGES.get() | {self._passage})
+
+    async def _come_to(self, place: concurrent.futures.Future[None]) -> None:
+        """Waits in the row."""
         try:
             await asyncio.wrap_future(place)
         except asyncio.CancelledError:
@@ -71,6 +74,10 @@ class Turnstile:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         _PASSAGES.set(_PASSAGES.get() - {self._passage})
+        with self._mutex:
+            if not self._waiting:
+                self._passage = None
+                return
         self._pass_on()
 
     def _pass_on(self) -> None:
