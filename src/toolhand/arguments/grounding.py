@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final
 
 from toolhand.arguments.grounds import HAN, Grounds
@@ -75,12 +76,23 @@ def checked_values(
 
 
 def _invented(call: ToolCall, tool: Tool, grounds: Grounds) -> Iterator[str]:
+    ids = id_parameters(tool)
     for name, value in call.arguments.items():
-        schema = tool.properties.get(name)
-        if isinstance(schema, Mapping) and is_id(name, schema) and name not in tool.injected:
-            values = value if isinstance(value, list) else [value]
-            if any(_looks_made_up(item, name) and not grounds.holds(item) for item in values):
-                yield name
+        if name not in ids:
+            continue
+        values = value if isinstance(value, list) else [value]
+        if any(_looks_made_up(item, name) and not grounds.holds(item) for item in values):
+            yield name
+
+
+@lru_cache(maxsize=4096)
+def id_parameters(tool: Tool) -> frozenset[str]:
+    """The names of the parameters that `is_id` knows for ids; most tools have none, and nothing is to be looked up for them."""
+    return frozenset(
+        name
+        for name, schema in tool.properties.items()
+        if isinstance(schema, Mapping) and name not in tool.injected and is_id(name, schema)
+    )
 
 
 def is_id(name: str, schema: Mapping[str, Any]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from toolhand.arguments.checks import finish
@@ -32,6 +33,7 @@ def parameters_shape(parameters: Mapping[str, Any]) -> Shape:
     return shape
 
 
+@lru_cache(maxsize=_MOST_KEPT)
 def tool_shape(tool: Tool) -> Shape:
     """The shape of a tool's arguments."""
     return parameters_shape(tool.parameters)

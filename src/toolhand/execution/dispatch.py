@@ -91,16 +91,11 @@ class Dispatcher:
         self, call: ToolCall, context: RunContext, choice: ToolChoice | None = None
     ) -> ToolResult:
         """One call's result."""
-        bound = self._bound(call, context, choice)
+        bound = call.problem or self.rebind(call, context)
+        if isinstance(bound, BoundCall) and choice is not None and not choice.allows(bound.tool.name):
+            bound = _not_allowed(bound.tool.name, choice, context.language)
         if isinstance(bound, ToolError):
-            tool = self.tools.lookup(call.name)
-            if tool is not None and tool.rules.sensitive:
-                bound = refusal(bound, call.arguments, tool)
-            result = ToolResult(call_id=call.id, name=call.name, outcome=bound)
-            context.emit(
-                CallFinished(call=replace(call, problem=bound), result=result, seconds=0.0, tool=tool)
-            )
-            return result
+            return self._refused(call, bound, context)
         context.emit(CallStarted(call=bound.call, tool=bound.tool))
         started = time.monotonic()
         try:
@@ -111,14 +106,22 @@ class Dispatcher:
                     CallCancelled(call=bound.call, seconds=time.monotonic() - started, tool=bound.tool)
                 )
                 raise
-            result = _broken(
-                bound, context, error
-            )  # a policy's own fault: no reason for the other calls to end
+            # A policy's own fault: no reason for the other calls to end.
+            result = _broken(bound, context, error)
         except BaseException:
             context.emit(CallCancelled(call=bound.call, seconds=time.monotonic() - started, tool=bound.tool))
             raise
         seconds = time.monotonic() - started
         context.emit(CallFinished(call=bound.call, result=result, seconds=seconds, tool=bound.tool))
+        return result
+
+    def _refused(self, call: ToolCall, error: ToolError, context: RunContext) -> ToolResult:
+        """The result of a call that does not go on its way."""
+        tool = self.tools.lookup(call.name)
+        if tool is not None and tool.rules.sensitive:
+            error = refusal(error, call.arguments, tool)
+        result = ToolResult(call_id=call.id, name=call.name, outcome=error)
+        context.emit(CallFinished(call=replace(call, problem=error), result=result, seconds=0.0, tool=tool))
         return result
 
     async def each(
@@ -140,6 +143,21 @@ class Dispatcher:
         Raises:
             FatalError: when a tool or a policy ends the run; none of the calls still runs then.
         """
+        if len(calls) > 1:
+            return await self._side_by_side(calls, context, choice, on_result)
+        results = tuple([await self(call, context, choice) for call in calls])
+        if on_result is not None:
+            for result in results:
+                on_result(result)
+        return results
+
+    async def _side_by_side(
+        self,
+        calls: Sequence[ToolCall],
+        context: RunContext,
+        choice: ToolChoice | None,
+        on_result: Callable[[ToolResult], None] | None,
+    ) -> tuple[ToolResult, ...]:
         found: dict[str, ToolResult] = {}
         gate = asyncio.Semaphore(self._most_parallel)
 
@@ -149,15 +167,12 @@ class Dispatcher:
                 if on_result is not None:
                     on_result(result)
 
-        if len(calls) == 1:
-            await one(calls[0])
-        else:
-            try:
-                async with asyncio.TaskGroup() as group:
-                    for call in calls:
-                        group.create_task(one(call))
-            except BaseExceptionGroup as raised:  # only what ends a run gets here, and one reason is enough
-                raise _first(raised) from None
+        try:
+            async with asyncio.TaskGroup() as group:
+                for call in calls:
+                    group.create_task(one(call))
+        except BaseExceptionGroup as raised:  # only what ends a run gets here, and one reason is enough
+            raise _first(raised) from None
         # A tool that cancelled its own task has left nothing.
         return tuple(found[call.id] for call in calls if call.id in found)
 
@@ -182,13 +197,19 @@ class Dispatcher:
     def rebind(self, call: ToolCall, context: RunContext) -> BoundCall | ToolError:
         """Binds a call anew, such as one whose arguments a person has changed."""
         settings = self.settings[context.language]
-        if call.name not in self.tools:  # only then do errors tell of other tools
+        if self.tools.get(call.name) is None:  # only then do errors tell of other tools
             settings = self.settings_for(context)
         return bind(call, self.tools, settings=settings)
 
-    def settings_for(self, context: RunContext) -> BindSettings:
-        """How the calls of a run are bound at this moment: with the tools unnamed that its model is not shown."""
-        settings, hidden = self.settings[context.language], self.hidden(context)
+    def settings_for(self, context: RunContext, hidden: frozenset[str] | None = None) -> BindSettings:
+        """How the calls of a run are bound at this moment: with the tools unnamed that its model is not shown.
+
+        Args:
+            context: the run's facts.
+            hidden: what `hidden` has just given, where that is known.
+        """
+        settings = self.settings[context.language]
+        hidden = self.hidden(context) if hidden is None else hidden
         return replace(settings, hidden=hidden) if hidden else settings
 
     def hidden(self, context: RunContext) -> frozenset[str]:
@@ -199,19 +220,16 @@ class Dispatcher:
     def _hideable(self) -> list[tuple[Offering, Tool]]:
         return [(policy, tool) for tool in self.tools for policy in offering(self.layers(tool), tool)]
 
-    def _bound(self, call: ToolCall, context: RunContext, choice: ToolChoice | None) -> BoundCall | ToolError:
-        if call.problem is not None:
-            return call.problem
-        bound = self.rebind(call, context)
-        if isinstance(bound, BoundCall) and choice is not None and not choice.allows(bound.tool.name):
-            words = {
-                "en": f"; allowed: {', '.join(choice.names)}",
-                "zh": f"；可以调用：{'、'.join(choice.names)}",
-            }
-            which = words[context.language] if choice.names and choice.mode != "none" else ""
-            message = _NOT_ALLOWED[context.language].format(name=bound.tool.name, which=which)
-            return ToolError(code=ErrorCode.NOT_ALLOWED, message=message)
-        return bound
+
+def _not_allowed(name: str, choice: ToolChoice, language: Language) -> ToolError:
+    words = {
+        "en": f"; allowed: {', '.join(choice.names)}",
+        "zh": f"；可以调用：{'、'.join(choice.names)}",
+    }
+    which = words[language] if choice.names and choice.mode != "none" else ""
+    return ToolError(
+        code=ErrorCode.NOT_ALLOWED, message=_NOT_ALLOWED[language].format(name=name, which=which)
+    )
 
 
 def _broken(call: BoundCall, context: RunContext, error: Exception) -> ToolResult:

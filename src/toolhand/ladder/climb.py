@@ -7,7 +7,7 @@ be used, or at once when the server refuses what it asks for. Coming up again is
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
@@ -93,6 +93,8 @@ class Ladder:
         self.rungs = tuple(_rung(name, profile) for name in profile.rungs)
         self.refused_rungs: set[int] = set()
         """Rungs that the server cannot do, for every session."""
+        self.top = 0
+        """The first rung that it has not refused."""
         self._climbs: OrderedDict[str, Climb] = OrderedDict()
 
     def render(
@@ -105,10 +107,11 @@ class Ladder:
         """As the first rung does."""
         return self.rungs[self.top].reader(tools, new_id, settings)
 
-    @property
-    def top(self) -> int:
-        """The first rung that the server has not refused."""
-        return next((n for n in range(len(self.rungs)) if n not in self.refused_rungs), len(self.rungs) - 1)
+    def refuse(self, rungs: Iterable[int]) -> None:
+        """Takes note that the server cannot do some rungs."""
+        self.refused_rungs.update(rungs)
+        last = len(self.rungs) - 1
+        self.top = next((n for n in range(last) if n not in self.refused_rungs), last)
 
     def climb(self, session_id: str) -> Climb:
         """Where a session stands."""
@@ -130,6 +133,7 @@ class Climb:
 
     def __init__(self, ladder: Ladder) -> None:
         self._ladder = ladder
+        self.checks_values, self.drops_idle = ladder.profile.checks_values, ladder.profile.drops_idle
         self._at = ladder.top
         self._failures = 0
         self._good = 0
@@ -144,22 +148,15 @@ class Climb:
             self._at = self._ladder.top
         return self._ladder.rungs[self._at]
 
-    @property
-    def checks_values(self) -> bool:
-        """Whether ids that nobody gave are sent back."""
-        return self._ladder.profile.checks_values
-
-    @property
-    def drops_idle(self) -> bool:
-        """Whether optional values that say nothing and that nobody said are left out."""
-        return self._ladder.profile.drops_idle
-
     def heard(self, reply: Reply) -> SteppedDown | SteppedUp | None:
-        """Takes note of a reply: too many in a row that cannot be used lead down, enough good ones up again."""
+        """Takes note of a reply: too many in a row that cannot be used lead down, enough good ones up again.
+
+        Of use is a call that can run, or an answer and nothing that could not be read.
+        """
         if self._refused:
-            self._ladder.refused_rungs.update(self._refused)
+            self._ladder.refuse(self._refused)
             self._refused = []
-        if is_usable(reply):
+        if reply.calls or (not reply.problems and (reply.text or "").strip()):
             self._failures = 0
             self._good += 1
             self._is_on_trial = self._is_on_trial and self._good < self._ladder.profile.failures
@@ -212,11 +209,6 @@ def way_of(protocol: ModelProtocol, session_id: str) -> Way:
 def instructs(protocol: ModelProtocol) -> bool:
     """Whether a protocol's own rules say all that a model has to know, so that no default instructions go before them."""
     return isinstance(protocol, Constrained)
-
-
-def is_usable(reply: Reply) -> bool:
-    """Whether a reply says something that can be used: a call that can run, or an answer, and nothing that could not be read."""
-    return bool(reply.calls) or (not reply.problems and bool((reply.text or "").strip()))
 
 
 def _rung(name: str, profile: Profile) -> ModelProtocol:

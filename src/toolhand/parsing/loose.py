@@ -58,16 +58,14 @@ def read_value(text: str, start: int = 0, *, stops: re.Pattern[str] | None = Non
                 except (ValueError, RecursionError):
                     pass
                 else:
-                    return Loose(_clean(text, begin, end, value), end, (fix("raw_newline"),))
+                    return Loose(_without_surrogates(value), end, (fix("raw_newline"),))
         except (ValueError, RecursionError):
             pass
         else:
-            return Loose(_clean(text, begin, end, value), end)
+            if text.find("\\u", begin, end) >= 0:
+                value = _without_surrogates(value)
+            return Loose(value, end)
     return Reading(text, begin, stops).run()
-
-
-def _clean(text: str, start: int, end: int, value: Any) -> Any:
-    return _without_surrogates(value) if text.find("\\u", start, end) >= 0 else value
 
 
 def _without_surrogates(value: Any) -> Any:

@@ -100,13 +100,13 @@ class Settler:
             finish_reason: why it stopped.
             settled: what the structured calls beside the text gave, if there were any.
         """
-        settled, shown = settled or Settled(), self._shown(text)
+        settled = settled or Settled()
         if not MAY_ASK.search(text):  # as most answers: there is nothing in it with which a call could begin
-            return self._plain(text, settled, finish_reason, shown)
-        structured = list(settled.calls)
+            return self._plain(text, settled, finish_reason)
+        structured, shown = list(settled.calls), self._shown(text)
         scanned = self._scanned(text, shown)
         if not scanned.candidates and not scanned.thoughts and not scanned.labelled and not scanned.noise:
-            return self._plain(text, settled, finish_reason, shown)
+            return self._plain(text, settled, finish_reason)
         if (
             not (scanned.thoughts or scanned.labelled or scanned.noise or scanned.fences)
             and stands_alone(text, scanned)
@@ -175,9 +175,10 @@ class Settler:
             program=program,
         )
 
-    def _plain(self, text: str, settled: Settled, finish_reason: FinishReason, shown: Shown) -> Reply:
+    def _plain(self, text: str, settled: Settled, finish_reason: FinishReason) -> Reply:
         said = text.strip(EDGE)
         if "<" in said or "[" in said or "`" in said:
+            shown = self._shown(text)
             if _MARK.search(said) and not said.startswith(shown.text):
                 said = (shown.text + text[shown.end :]).rstrip(EDGE)
             said = self._without_fragment(said, settled, finish_reason, shown)

@@ -64,6 +64,8 @@ def _arguments(
         if text[0] not in "{｛":
             return text, (fix("bare_text"),), None
         return {}, (), _invalid(syntax_problem(problem, text), language)
+    if loose.end == len(text) and loose.open_path is None and type(loose.value) is dict:
+        return loose.value, loose.fixes, None  # one whole object and nothing behind it, as nearly always
     return _checked(loose, text, language, may_be_cut=may_be_cut)
 
 
