@@ -108,7 +108,11 @@ class Answering:
     def _by_schema(self) -> bool:
         """Whether a forced answer is one by schema, and not by a call."""
         if not self._has_tools:
-            return self._protocol in ("native", "constrained")  # they leave the reply's form to the server
+            return self._protocol in (
+                "native",
+                "constrained",
+                "constrained_first",
+            )  # they leave the reply's form to the server
         is_deaf = self.failures > 1  # it was made to call, and did not
         return self._protocol == "native" and self._sends_schema and (self._is_late or is_deaf)
 

@@ -39,8 +39,8 @@ def test_a_models_own_name(name, file, bare):
 
 
 def test_a_known_family_a_known_server_and_an_unknown_model():
-    assert profile_of(model("ollama:qwen2.5-coder:1.5b")).rungs[0] == "native"
-    assert "constrained" not in profile_of(model("ollama:qwen2.5-coder:1.5b")).rungs
+    assert profile_of(model("ollama:qwen2.5-coder:1.5b")).rungs[0] == "constrained_first"
+    assert profile_of(model("ollama:qwen2.5-coder:1.5b")).least_sure > 0
     assert profile_of(model("ollama:qwen2.5-coder:14b")).least_sure == 0
     assert profile_of(model("openai:gpt-9")) == Profile(origin="the default")
 
@@ -54,7 +54,7 @@ def test_what_a_probe_wrote_wins_and_another_server_is_another_model():
     assert found == Profile(
         rungs=("json", "template"), failures=3, least_sure=0.25, checks_values=False, origin=str(path)
     )
-    assert profile_of(there).rungs[0] == "native"
+    assert profile_of(there).rungs[0] == "constrained_first"
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_every_profile_of_the_package_names_protocols_that_exist():
         files("toolhand.ladder").joinpath("profiles.toml").read_text("utf-8")
     ).items():
         Ladder(profile_of(model(f"x:{name}")))
-        assert set(rows["rungs"]) <= {"native", "constrained", "json", "template", "react"}
+        assert set(rows["rungs"]) <= {"native", "constrained_first", "json", "template", "react"}
 
 
 def test_no_path_leads_out_of_the_folder():

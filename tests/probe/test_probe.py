@@ -42,11 +42,11 @@ def task_of(request):
 
 
 def answered(request):
-    """What a model answers that knows every task and takes only constrained prompts."""
-    if request.grammar is None:
-        return "I cannot read this."
+    """What a model answers that knows every task and takes only constrained prompts until it has a result."""
     task = task_of(request)
-    has_result = any("tool_result" in message.text for message in request.messages if message.role == "user")
+    has_result = any(message.role == "tool" for message in request.messages)
+    if request.grammar is None and not has_result:
+        return "I cannot read this."
     wanted = task.calls_then if has_result else task.calls
     if not wanted:
         return '{"fits": false, "answer": "No."}'
@@ -107,14 +107,15 @@ async def test_a_model_that_takes_one_protocol_only_is_found_out_and_the_rest_is
     probe = Probe(ScriptedModel(answered, name="x:only-constrained"))
     trials = await measured(probe)
     found = scores(trials)
-    assert found[0].rung == "constrained"
+    assert found[0].rung == "constrained_first"
     assert found[0].share == 1.0, [
-        trial.task.id for trial in trials if trial.rung == "constrained" and not trial.is_right
+        trial.task.id for trial in trials if trial.rung == "constrained_first" and not trial.is_right
     ]
     assert set(probe.dropped) == {"native", "json", "template", "react"}
     assert set(probe.dropped.values()) == {"worse"}
     assert len(trials) < len(TASKS) * 5 / 2
-    assert recommended(found).rungs == ("constrained",)
+    assert recommended(found).rungs == ("constrained_first",)
+    assert recommended(found).drops_idle  # as it was measured
 
 
 async def test_a_rung_that_the_server_refuses_is_left_out_at_once():

@@ -27,8 +27,8 @@ def 查询天气(城市: str) -> str:
 
 TOOLS = Toolset([get_weather, 查询天气])
 AUTO = ToolChoice()
-PROTOCOLS = ["native", "json", "react", "template", "constrained"]
-PROMPTED = PROTOCOLS[1:]
+PROTOCOLS = ["native", "json", "react", "template", "constrained", "constrained_first"]
+PROMPTED = PROTOCOLS[1:-1]
 LANGUAGES = ["en", "zh"]
 
 
@@ -79,7 +79,7 @@ def test_prompts_hold_the_tools_with_their_braces_and_real_names_in_the_examples
     assert not rendered.tools
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
+@pytest.mark.parametrize("name", PROTOCOLS[:-1])
 def test_a_longer_history_only_appends(name):
     protocol = load("protocols", name).PROTOCOL
     whole = history()

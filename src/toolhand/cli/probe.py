@@ -47,13 +47,13 @@ def probe(
     protocol: list[str] | None = RUNGS_OPTION,
     dry_run: bool = DRY,
 ) -> int:
-    from toolhand.probe import RUNGS, Probe, recommended, scores  # noqa: PLC0415 - only this command needs it
+    from toolhand.probe import MORE_RUNGS, RUNGS, Probe, recommended, scores  # noqa: PLC0415 - only this command needs it
 
-    if unknown := set(protocol or ()) - set(RUNGS):
+    if unknown := set(protocol or ()) - {*RUNGS, *MORE_RUNGS}:
         raise SettingsError(
             say(
-                f"there is no rung '{', '.join(sorted(unknown))}'; there is: {', '.join(RUNGS)}",
-                f"没有协议“{'、'.join(sorted(unknown))}”；可选：{'、'.join(RUNGS)}",
+                f"there is no rung '{', '.join(sorted(unknown))}'; there is: {', '.join((*RUNGS, *MORE_RUNGS))}",
+                f"没有协议“{'、'.join(sorted(unknown))}”；可选：{'、'.join((*RUNGS, *MORE_RUNGS))}",
             )
         )
     found = resolve(model)

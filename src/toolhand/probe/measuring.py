@@ -21,8 +21,11 @@ from toolhand.probe.trial import Trial
 from toolhand.sessions.session import Session
 from toolhand.setup import Setup
 
-RUNGS: Final = ("native", "constrained", "json", "template", "react")
+RUNGS: Final = ("native", "constrained_first", "json", "template", "react")
 """What is tried, in this order."""
+
+MORE_RUNGS: Final = ("constrained",)
+"""What is tried only where it is named: first turns are the same as on one of the others."""
 
 _DOUBTS_ALL: Final = 1e-9
 """A threshold that no call falls below: doubts are looked into, and nothing follows from them while measuring."""

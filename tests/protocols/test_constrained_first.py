@@ -1,0 +1,95 @@
+"""Constrained until a call has had a result, native from there on, and constrained again for the user's next words."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolhand import Agent, Toolset, tool
+from toolhand.core.errors import ErrorCode, ToolError
+from toolhand.core.messages import Message, Note, Text, ToolCall, ToolResult, Value, system, user
+from toolhand.core.tools import ToolChoice
+from toolhand.ladder import Ladder, Profile
+from toolhand.protocols.constrained import PROTOCOL as CONSTRAINED
+from toolhand.protocols.constrained_first import PROTOCOL, has_result
+from toolhand.testing import ScriptedModel
+
+AUTO = ToolChoice()
+
+
+@tool
+def get_weather(city: str) -> str:
+    """The weather of a city."""
+    return f"21 °C in {city}"
+
+
+TOOLS = Toolset([get_weather])
+ASKED = user("How warm is it in Oslo?")
+CALLED = Message(role="assistant", parts=(ToolCall(id="c1", name="get_weather", arguments={"city": "Oslo"}),))
+
+
+def told(outcome):
+    return Message(role="tool", parts=(ToolResult(call_id="c1", name="get_weather", outcome=outcome),))
+
+
+FAILED = told(ToolError(code=ErrorCode.INVALID_ARGUMENT, message="No such city.", retryable=True))
+FOUND = told(Value("21 °C"))
+
+
+@pytest.mark.parametrize(
+    ("history", "is_native"),
+    [
+        ([ASKED], False),
+        ([ASKED, CALLED, FAILED], False),
+        ([ASKED, CALLED, FOUND], True),
+        ([ASKED, CALLED, FOUND, Message(role="user", parts=(Note("Go on."),))], True),
+        ([ASKED, CALLED, FOUND, CALLED, FAILED], True),
+        ([ASKED, CALLED, FOUND, Message(role="assistant", parts=(Text("21."),)), user("And Rome?")], False),
+    ],
+)
+def test_a_result_is_where_it_turns(history, is_native):
+    assert has_result(history) is is_native
+    request = PROTOCOL.render(history, TOOLS, AUTO, "en")
+    if not is_native:
+        assert request == CONSTRAINED.render(history, TOOLS, AUTO, "en")
+        return
+    assert request.grammar is None
+    assert [item.name for item in request.tools] == ["get_weather"]
+    assert request.messages[1:] == tuple(history)
+    assert "values found" in request.messages[0].text
+
+
+@pytest.mark.parametrize(("language", "word"), [("en", "values found"), ("zh", "数值")])
+def test_a_users_instructions_stay_first(language, word):
+    request = PROTOCOL.render([system("Be brief."), ASKED, CALLED, FOUND], TOOLS, AUTO, language)
+    assert [message.role for message in request.messages] == ["system", "user", "assistant", "tool"]
+    assert request.messages[0].text.startswith("Be brief.\n\n")
+    assert word in request.messages[0].text
+
+
+def test_a_call_that_is_required_is_forced_with_results_too():
+    request = PROTOCOL.render([ASKED, CALLED, FOUND], TOOLS, ToolChoice("required"), "en")
+    assert request.grammar is not None
+
+
+@pytest.mark.parametrize("streams", [False, True])
+async def test_a_whole_run_and_the_users_next_words(streams):
+    model = ScriptedModel(
+        [
+            '{"fits": true, "calls": [{"tool": "get_weather", "args": {"city": "Oslo"}}]}',
+            "It is 21 °C in Oslo.",
+            '{"fits": false, "answer": "You are welcome."}',
+        ]
+    )
+    ladder = Ladder(Profile(rungs=("constrained_first", "native"), least_sure=0.3))
+    agent = Agent(model, [get_weather], protocol=ladder, store="memory")
+    runs = []
+    for text in ("How warm is it in Oslo?", "Thanks."):
+        if streams:
+            events = [event async for event in agent.stream(text, session="s")]
+            runs.append(events[-1].run)
+        else:
+            runs.append(await agent.run(text, session="s"))
+    assert [run.text for run in runs] == ["It is 21 °C in Oslo.", "You are welcome."]
+    first, second, third = model.requests
+    assert (first.odds, second.odds, third.odds) == (20, 0, 20)
+    assert [bool(request.tools) for request in model.requests] == [False, True, False]
