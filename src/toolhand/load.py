@@ -22,7 +22,7 @@ def load_tools(sources: str, *, database: Path | None = None, root: Path | None 
     """The tools from a comma-separated list.
 
     Args:
-        sources: "builtin", paths of Python files, or names of modules.
+        sources: "builtin", paths of Python files, names of modules, or "openapi:" before a document's path or address.
         database: an SQLite file for the built-in SQL tools.
         root: a folder for the built-in file tools.
 
@@ -33,14 +33,16 @@ def load_tools(sources: str, *, database: Path | None = None, root: Path | None 
     if not named:
         raise SettingsError(
             say(
-                "no tools are named: write builtin, a .py file or a module",
-                "没有指定工具：请写 builtin、.py 文件或模块名",
+                "no tools are named: write builtin, a .py file, a module or openapi:DOCUMENT",
+                "没有指定工具：请写 builtin、.py 文件、模块名或 openapi:文档",
             )
         )
     found: list[Tool] = []
     for source in named:
         if source == "builtin":
             found += builtin_tools(database=database, root=root)
+        elif source.startswith("openapi:"):
+            found += Toolset.from_openapi(source.removeprefix("openapi:"))
         else:
             found += _tools_of(_module(source), source)
     return Toolset(found)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from toolhand.core.context import RunContext
 from toolhand.core.language import chosen_language
@@ -21,6 +22,9 @@ from toolhand.tools.collect import each_tool
 from toolhand.tools.collection import ToolCollection
 from toolhand.tools.export import Exported, exported, schema
 from toolhand.tools.openai import from_openai
+
+if TYPE_CHECKING:
+    from toolhand.openapi.options import OpenAPIOptions
 
 
 class Toolset(ToolCollection):
@@ -53,6 +57,26 @@ class Toolset(ToolCollection):
             functions: what runs, by name, where something shall.
         """
         return cls(from_openai(schemas, functions))
+
+    @classmethod
+    def from_openapi(
+        cls, document: str | os.PathLike[str] | Mapping[str, Any], **options: Unpack[OpenAPIOptions]
+    ) -> Self:
+        """A tool for each operation of an OpenAPI document, 3.0 or 3.1: GET reads, DELETE destroys, the others write.
+
+        Args:
+            document: a dict, the path of a file in JSON or YAML, or an "http(s)://" address, which is waited for
+                (`await toolhand.openapi.fetch_document(url)` where an event loop runs).
+            options: see `OpenAPIOptions`.
+
+        Raises:
+            SettingsError: when the document cannot be used, or something is named that it does not have.
+            ToolDefinitionError: when no operation is left.
+            MissingExtraError: when it is YAML and the extra `openapi` is not installed.
+        """
+        from toolhand.openapi import openapi_tools  # noqa: PLC0415 - loads the HTTP client
+
+        return cls(openapi_tools(document, **options))
 
     def schemas(self, provider: str = "openai") -> list[dict[str, Any]]:
         """The tools' schemas in a provider's form, as copies.

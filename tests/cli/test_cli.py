@@ -217,3 +217,18 @@ def test_the_providers_and_which_keys_are_set():
     assert lines["azure"][-1] == "https://me.example"
     assert {"openai", "anthropic", "gemini", "responses", "vllm"} <= lines.keys()
     assert "k" not in done.stdout.replace("key", "").replace("KEY", "").split()
+
+
+def test_an_openapi_document_is_a_source_of_tools(tmp_path):
+    document = {
+        "openapi": "3.1.0",
+        "servers": [{"url": "http://a.test"}],
+        "paths": {"/a": {"get": {"operationId": "getA", "summary": "Gets an A."}}},
+    }
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    found = toolhand("tools", "list", "--tools", f"openapi:{tmp_path / 'a.json'}")
+    assert "Gets an A." in found.stdout
+    (tmp_path / "b.json").write_text("{}")
+    refused = toolhand("tools", "list", "--tools", f"openapi:{tmp_path / 'b.json'}")
+    assert refused.returncode == 1
+    assert "no OpenAPI 3 document" in refused.stderr

@@ -23,7 +23,8 @@ TOOLS = typer.Option(
     "--tools",
     "-t",
     help=say(
-        "builtin, a .py file, a module; several with commas", "builtin、.py 文件或模块名；多个用逗号分隔"
+        "builtin, a .py file, a module, openapi:DOCUMENT; several with commas",
+        "builtin、.py 文件、模块名或 openapi:文档；多个用逗号分隔",
     ),
 )
 DB = typer.Option(
