@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import random
 import threading
@@ -70,7 +71,7 @@ async def test_a_place_that_was_passed_over_is_not_passed_on_twice():
     """The holder skips a waiter that is being cancelled, before that waiter's own task has noticed."""
     turnstile = Turnstile()
     order = []
-    await turnstile.__aenter__()
+    passage = await turnstile.enter()
 
     async def wait(name: str) -> None:
         async with turnstile:
@@ -81,8 +82,8 @@ async def test_a_place_that_was_passed_over_is_not_passed_on_twice():
     tasks = [asyncio.create_task(wait(name), context=contextvars.Context()) for name in "abc"]
     await asyncio.sleep(0)
     tasks[0].cancel()
-    turnstile._waiting[0].cancel()  # what the cancellation does a moment later
-    await turnstile.__aexit__(None, None, None)
+    turnstile._waiting[0][0].cancel()  # what the cancellation does a moment later
+    turnstile.leave(passage)
     await asyncio.gather(*tasks, return_exceptions=True)
     assert order == ["b in", "b out", "c in", "c out"]
 
@@ -103,3 +104,43 @@ async def test_whoever_is_inside_is_told_and_a_task_that_outlives_its_passage_is
         task = asyncio.ensure_future(later())
     go.set()
     assert await asyncio.wait_for(task, 5) == "through"
+
+
+def test_a_passage_ends_with_its_loop():
+    """Whoever was inside when his loop was closed never comes back: one who waits, and one who comes later, go on."""
+    turnstile, order = Turnstile(), []
+    waits = threading.Event()
+
+    async def inside(name: str) -> None:
+        passage = await turnstile.enter()
+        try:
+            order.append(name)
+            if name == "lost":
+                waits.set()
+                await asyncio.Event().wait()
+        finally:
+            turnstile.leave(passage)
+
+    def cut() -> None:
+        loop = asyncio.new_event_loop()
+        task = loop.create_task(inside("lost"))
+        loop.run_until_complete(asyncio.sleep(0.3))
+        task._log_destroy_pending = False
+        loop.close()
+        order.append("closed")
+        kept.append(task)  # not even collected
+
+    kept: list[object] = []
+    first = threading.Thread(target=cut)
+    first.start()
+    assert waits.wait(30)
+    asyncio.run(asyncio.wait_for(inside("waiting"), 30))
+    first.join(30)
+    assert order == ["lost", "closed", "waiting"]
+    cut()
+    asyncio.run(asyncio.wait_for(inside("later"), 30))
+    assert order[-3:] == ["lost", "closed", "later"]
+    for task in kept:  # what it does when it is collected at last is nothing to the others
+        with contextlib.suppress(RuntimeError):
+            task.get_coro().close()
+    assert turnstile.is_idle

@@ -12,9 +12,11 @@ from tests.test_agent import asks
 from toolhand import Agent, tool
 from toolhand.auditing import AuditTrail
 from toolhand.core.errors import SessionError
+from toolhand.core.messages import user
 from toolhand.observability.audit import export_csv, export_jsonl
-from toolhand.sessions import Archive
+from toolhand.sessions import Archive, StoredSession
 from toolhand.sessions.codec import message_from
+from toolhand.sessions.sqlite import SqliteStore
 from toolhand.testing import ScriptedModel
 
 
@@ -119,3 +121,47 @@ async def test_a_table_of_the_audit_holds_no_formula(store):
     assert "\"'=" in file.getvalue() or "'=cmd()" in file.getvalue()
     assert ",=cmd" not in file.getvalue()
     assert ",@ann" not in file.getvalue()
+
+
+async def test_a_long_session_is_read_page_by_page_with_what_was_undone_left_out(store, monkeypatch):
+    """Also where what was undone, or the calls of one reply, lie on both sides of a page's end."""
+    monkeypatch.setattr("toolhand.sessions.archive.PAGE", 5)
+    script: list = []
+    for n in range(12):
+        calls = [(f"c{n}-{i}", "look", json.dumps({"city": f"{n}-{i}"})) for i in range(n % 4)]
+        script += [asks(*calls), f"answer {n}"] if calls else [f"answer {n}"]
+    agent, archive = Agent(ScriptedModel(script), tools=[look], store=store), Archive(store)
+    for n in range(12):
+        await agent.run(f"question {n}", session="s")
+        if n in {3, 4, 8, 11}:
+            await archive.undo("s")
+        if n == 9:
+            await archive.undo("s")
+            await archive.undo("s")
+    whole = await archive.messages("s")
+    assert [m async for m in archive.each_message("s")] == whole
+    assert [m.text for m in whole if m.role == "user"] == [f"question {n}" for n in (0, 1, 2, 5, 6, 10)]
+    for last in range(1, len(whole) + 2):
+        assert [m async for m in archive.each_message("s", last=last)] == whole[-last:], last
+    with pytest.raises(SessionError, match="another user"):
+        [m async for m in archive.each_message("s", user="bob")]
+
+
+async def test_an_export_holds_little_of_a_long_session_in_memory(tmp_path):
+    import tracemalloc  # noqa: PLC0415 - only here
+
+    store = SqliteStore(tmp_path / "s.db")
+    session = StoredSession("s", store)
+    async with session.held():
+        for n in range(3_000):
+            session.append(user(f"{n} " + "x" * 5_000))
+            if not n % 200:
+                await session.saved()
+    tracemalloc.start()
+    with (tmp_path / "out").open("w", encoding="utf-8") as file:
+        assert await Archive(store).export("s", file) == 3_000
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    await store.close()
+    assert (tmp_path / "out").stat().st_size > 15_000_000
+    assert most < 6_000_000

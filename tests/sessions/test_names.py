@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from toolhand import Agent
@@ -38,3 +40,14 @@ def test_what_is_not_to_be_kept_makes_no_file(store, tmp_path, monkeypatch):
     assert isinstance(open_store(store), MemoryStore)
     Agent(ScriptedModel("hello"), store=store).run_sync("hi", session="s")
     assert not list(tmp_path.iterdir())
+
+
+async def test_the_longest_names_fit_into_every_store_and_longer_ones_are_refused(store):
+    rng = random.Random(7)  # nothing that an index could make shorter
+    name, owner = ("".join(chr(rng.randrange(0x20000, 0x2A000)) for _ in range(256)) for _ in "ab")
+    await Agent(ScriptedModel(["a"]), store=store).run("x", session=name, user=owner)
+    assert (await store.find(name)).owner == owner
+    for names in ({"session": "s" * 257}, {"session": "s", "user": "u" * 5_000}):
+        with pytest.raises(SettingsError, match="at most 256") as raised:
+            await Agent(ScriptedModel(["a"]), store=store).run("x", **names)
+        assert len(str(raised.value)) < 200

@@ -13,6 +13,7 @@ from typing import Final
 import typer
 
 from toolhand import __version__
+from toolhand.cli.shown import tell
 from toolhand.cli.terminal import cannot_write, give_up_output, prepare_streams, shortened
 from toolhand.cli.usage import WRONG_WORDS, wrong_words
 from toolhand.cli.words import say
@@ -42,7 +43,7 @@ own, an `app`."""
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(__version__)
+        tell(__version__)
         raise typer.Exit
 
 
@@ -121,7 +122,7 @@ def _complain(sentence: str) -> int:
 
 def _complain_with(code: int, line: str) -> int:
     with contextlib.suppress(OSError):
-        typer.echo(line, err=True)
+        tell(line, is_err=True)
     return code
 
 

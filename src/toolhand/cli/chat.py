@@ -6,8 +6,6 @@ from collections.abc import Callable
 from typing import Final
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from toolhand.agent import Agent
 from toolhand.cli import options
@@ -18,6 +16,7 @@ from toolhand.cli.models import ensure_weights
 from toolhand.cli.run import announced_default, answer, asking
 from toolhand.cli.sessions import print_message
 from toolhand.cli.show import Show
+from toolhand.cli.shown import screen, shown
 from toolhand.cli.stores import opened
 from toolhand.cli.terminal import is_person_here, path_given
 from toolhand.cli.words import say
@@ -57,11 +56,11 @@ def chat(
     verbose: bool = options.VERBOSE,
     yes: bool = options.YES,
 ) -> int:
-    err = Console(stderr=True, soft_wrap=True)
+    err = screen(is_err=True)
     toolset = load_tools(tools, database=path_given("--db", db), root=path_given("--root", root))
     spec = model or announced_default(err)
     ensure_weights(spec, err, is_agreed=yes)
-    show = Show(Console(soft_wrap=True), err, is_verbose=verbose)
+    show = Show(screen(), err, is_verbose=verbose)
     with opened(store) as found:
         name = session or (run_blocking(_last(found, user)) if is_continued else None) or new_name()
         talk = Talk(spec, toolset, found, name, user=user, turns=turns, show=show, is_agreed=yes)
@@ -131,7 +130,7 @@ class Talk:
 
     def say(self, english: str, chinese: str) -> None:
         """Tells the person something that is no answer."""
-        self.err.print(f"[dim]{escape(say(english, chinese))}[/]", highlight=False)
+        self.err.print(f"[dim]{shown(say(english, chinese))}[/]", highlight=False)
 
     def go(self) -> int:
         """Until the person leaves."""
@@ -210,7 +209,7 @@ class Talk:
             self.say("stopped; what was done so far is kept", "已停止；已完成的部分会保留")
         except ToolhandError as error:
             self.show.close()
-            self.err.print(f"[red]{escape(say('error', '错误'))}: {escape(str(error))}[/]")
+            self.err.print(f"[red]{shown(say('error', '错误'))}: {shown(str(error))}[/]")
 
     def _ask(self, text: str) -> None:
         finished = answer(self.agent, text, self.show, session=self.session, user=self.user)
@@ -225,7 +224,7 @@ class Talk:
 
         finished = run_blocking(drive())
         if finished.text:
-            self.out.print(finished.text, markup=False, highlight=False, soft_wrap=True)
+            self.show.say(finished.text)
         self._note_end(finished)
 
     def _note_end(self, finished: Run) -> None:

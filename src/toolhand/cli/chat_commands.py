@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.markup import escape
-
 from toolhand.cli.sessions import print_message
+from toolhand.cli.shown import shown
 from toolhand.cli.stores import written_to
 from toolhand.cli.words import say
 from toolhand.core.errors import SettingsError
@@ -96,7 +95,7 @@ class Commands:
 
     def _help(self, _: str) -> None:
         for name, (_do, what) in self._known.items():
-            self.talk.err.print(f"{name:<10} {escape(what)}")
+            self.talk.err.print(f"{name:<10} {shown(what)}")
         self.talk.say(
             'a line that ends with \\ goes on; """ begins and ends several lines; Ctrl-C stops an answer',
             '行末的 \\ 表示换行继续；""" 开始和结束多行输入；Ctrl-C 停止当前回答',
@@ -105,7 +104,7 @@ class Commands:
     def _tools(self, _: str) -> None:
         for tool in self.talk.tools:
             first = tool.description.strip().partition("\n")[0]
-            self.talk.err.print(f"[bold cyan]{escape(tool.name)}[/] ({tool.rules.effect}) {escape(first)}")
+            self.talk.err.print(f"[bold cyan]{shown(tool.name)}[/] ({tool.rules.effect}) {shown(first)}")
 
     def _model(self, name: str) -> None:
         if name:
@@ -152,7 +151,7 @@ class Commands:
         found = run_blocking(self.talk.store.list(owner=self.talk.user, limit=20))
         for summary in found:
             mark = "*" if summary.id == self.talk.session else " "
-            self.talk.err.print(f"{mark} {escape(summary.id)}  [dim]{escape(summary.title)}[/]")
+            self.talk.err.print(f"{mark} {shown(summary.id)}  [dim]{shown(summary.title)}[/]")
         if not found:
             self.talk.say("there are none yet", "还没有会话")
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from toolhand.agent import Agent
 from toolhand.builtin import builtin_tools
@@ -18,6 +17,7 @@ from toolhand.builtin.sample import make_sample
 from toolhand.cli.models import ensure_weights
 from toolhand.cli.run import answer
 from toolhand.cli.show import Show
+from toolhand.cli.shown import screen, shown
 from toolhand.cli.words import say
 from toolhand.execution.running import run_blocking
 from toolhand.models import Model
@@ -63,7 +63,7 @@ def demo(
     verbose: bool = typer.Option(False, "--verbose", "-v", help=say("Show raw replies.", "显示模型原文。")),
 ) -> int:
     started = time.monotonic()
-    out, err = Console(soft_wrap=True), Console(stderr=True, soft_wrap=True)
+    out, err = screen(), screen(is_err=True)
     ensure_weights(model, err, is_agreed=True)
     with tempfile.TemporaryDirectory() as folder:
         database = Path(folder) / "shop.db"
@@ -83,7 +83,7 @@ def demo(
 
 
 def _ask(question: Question, model: Model, database: Path, show: Show, out: Console) -> bool:
-    out.print(f"\n[bold]? {escape(question.text)}[/]")
+    out.print(f"\n[bold]? {shown(question.text)}[/]")
     agent = Agent(model, builtin_tools(database=database))
     finished = answer(agent, question.text, show)
     with sqlite3.connect(database) as connection:

@@ -6,10 +6,9 @@ import os
 from pathlib import Path
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from toolhand.cli.shown import screen, shown, tell
 from toolhand.cli.words import say
 from toolhand.core.errors import SettingsError
 from toolhand.observability.defaults import VARIABLE
@@ -52,7 +51,7 @@ def list_records(
         for title in (say("count", "次数"), say("model", "模型"), say("pattern", "模式")):
             table.add_column(title)
         for pattern, model, times in counted(records):
-            table.add_row(str(times), escape(model), escape(pattern))
+            table.add_row(str(times), shown(model), shown(pattern))
     else:
         for title in (
             "#",
@@ -66,11 +65,11 @@ def list_records(
             table.add_row(
                 str(number),
                 record.time[:19],
-                escape(record.model),
-                escape(record.pattern),
-                escape(_excerpt(record)),
+                shown(record.model),
+                shown(record.pattern),
+                shown(_excerpt(record)),
             )
-    Console(soft_wrap=True).print(table)
+    screen().print(table)
 
 
 @app.command(
@@ -92,7 +91,7 @@ def print_case(
                 f"没有第 {number} 条记录：日志共有 {len(records)} 条",
             )
         )
-    typer.echo(line_of(records[number - 1].case()))
+    tell(line_of(records[number - 1].case()))
 
 
 def _records(log: Path | None) -> list[DriftRecord]:

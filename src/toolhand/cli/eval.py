@@ -11,7 +11,6 @@ from typing import Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from toolhand.cli.eval_progress import ProgressShow
@@ -19,6 +18,7 @@ from toolhand.cli.eval_sources import drift_record, named_evaluation, suite_of, 
 from toolhand.cli.eval_verdict import BELOW_THRESHOLD, Thresholds, complaints
 from toolhand.cli.models import ensure_weights
 from toolhand.cli.run import announced_default
+from toolhand.cli.shown import screen, shown, tell
 from toolhand.cli.words import say
 from toolhand.core.errors import SettingsError
 from toolhand.core.language import language_of, language_of_person
@@ -166,7 +166,7 @@ def run(
 ) -> int:
     thresholds = Thresholds(fail_under=fail_under, max_drop=max_drop, needs_proof=prove)
     thresholds.check(has_comparison=compare is not None)
-    err = Console(stderr=True, soft_wrap=True)
+    err = screen(is_err=True)
     suite = suite_of(files, allow_writes=allow_writes).chosen(tuple(tags), tuple(ids), limit)
     if not suite.cases:
         raise SettingsError(say("no case is left to run", "没有可运行的用例"))
@@ -226,7 +226,7 @@ def _report(
     evaluation: Evaluation, comparisons: list[Comparison], html: Path | None, junit_file: Path | None
 ) -> None:
     language = language_of_person()
-    show(evaluation, comparisons, Console(soft_wrap=True), language)
+    show(evaluation, comparisons, screen(), language)
     if html is not None:
         _write(html, page(evaluation, comparisons, language))
     if junit_file is not None:
@@ -248,7 +248,7 @@ def _judged(
 ) -> int:
     found = complaints(evaluation, comparisons, thresholds)
     for sentence in found:
-        err.print(f"[red]{escape(sentence)}[/]", highlight=False)
+        err.print(f"[red]{shown(sentence)}[/]", highlight=False)
     return BELOW_THRESHOLD if found else 0
 
 
@@ -270,7 +270,7 @@ def report(
     old = named_evaluation(keeper, compare) if compare is not None else None
     comparisons = inside(evaluation) if old is None else against(evaluation, old)
     _report(evaluation, comparisons, html, junit_file)
-    return _judged(evaluation, comparisons if old else [], thresholds, Console(stderr=True, soft_wrap=True))
+    return _judged(evaluation, comparisons if old else [], thresholds, screen(is_err=True))
 
 
 @app.command("list", help=say("List the evaluations that are kept.", "列出已保存的评测。"))
@@ -289,8 +289,8 @@ def list_evaluations(store: Path | None = STORE) -> None:
         counts = keeper.counts(head.id)
         passed = f"{counts.get('passed', 0)}/{sum(counts.values())}"
         subjects = ", ".join(subject.label for subject in head.subjects)
-        table.add_row(head.id, escape(head.suite), escape(subjects), passed, head.state)
-    Console(soft_wrap=True).print(table)
+        table.add_row(head.id, shown(head.suite), shown(subjects), passed, head.state)
+    screen().print(table)
 
 
 @app.command("init", help=say("Write a starter suite for your own tools.", "为你的工具生成起步用例集。"))
@@ -322,9 +322,9 @@ def init(
     text = starter_suite(found, source, out, "zh" if spoken == "zh" else "en")
     _write(out, text)
     suite = read_suite(out)
-    typer.echo(say(f"{out}: {len(suite.cases)} cases", f"{out}：{len(suite.cases)} 个用例"))
+    tell(say(f"{out}: {len(suite.cases)} cases", f"{out}：{len(suite.cases)} 个用例"))
     if named := ", ".join(effects(found)):
-        typer.echo(
+        tell(
             say(
                 f"these change something, and run only with a fixture or --allow-writes: {named}",
                 f"以下工具有副作用，只有写了 fixtures 或使用 --allow-writes 才会执行：{named}",
@@ -362,4 +362,4 @@ def add(
     else:
         written = from_evaluation(named_evaluation(Store(store), source), case)
     (name,) = append_cases(to, [written])
-    typer.echo(say(f"{to}: added '{name}'", f"{to}：已加入“{name}”"))
+    tell(say(f"{to}: added '{name}'", f"{to}：已加入“{name}”"))

@@ -7,7 +7,6 @@ from types import TracebackType
 from typing import Final, Self
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -18,6 +17,7 @@ from rich.progress import (
 )
 
 from toolhand.cli.words import say
+from toolhand.core.plain import plain
 from toolhand.evals.results import Attempt
 
 _SECONDS_BETWEEN_LINES: Final = 30.0
@@ -36,7 +36,7 @@ class ProgressShow:
         self._done = self._passed = 0
         self._last_line = time.monotonic()
         columns = (
-            TextColumn("{task.description}", markup=True),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
@@ -60,9 +60,7 @@ class ProgressShow:
         self._done += 1
         self._passed += attempt.passes
         told = say(f"{self._passed} passed", f"已通过 {self._passed}")
-        self._progress.update(
-            self._task, completed=self._done, description=f"{escape(attempt.case)} · {told}"
-        )
+        self._progress.update(self._task, completed=self._done, description=f"{plain(attempt.case)} · {told}")
         now = time.monotonic()
         if not self._err.is_terminal and now - self._last_line >= _SECONDS_BETWEEN_LINES:
             self._last_line = now

@@ -7,7 +7,6 @@ import sys
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import (
     BarColumn,
     DownloadColumn,
@@ -18,6 +17,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from toolhand.cli.shown import screen, shown, tell
 from toolhand.cli.words import say
 from toolhand.core.errors import WeightsError
 from toolhand.models.resolve import ADAPTERS, providers
@@ -53,7 +53,7 @@ def list_models() -> None:
         size = f"{entry.size_bytes / 1e6:,.0f} MB" if entry.size_bytes else "?"
         here = say("yes", "是") if is_present(entry) else "-"
         table.add_row(entry.name, ", ".join(entry.aliases), size, here, say(entry.about, entry.about_zh))
-    Console(soft_wrap=True).print(table)
+    screen().print(table)
 
 
 @app.command(
@@ -76,14 +76,14 @@ def list_providers() -> None:
         has_key = bool(os.environ.get(variable)) or not row.get("needs_key", True)
         address = (os.environ.get(base) if base else "") or row.get("base_url") or f"{base}=…"
         table.add_row(
-            f"{name}:{say('NAME', '名称')}", variable, say("yes", "是") if has_key else "-", escape(address)
+            f"{name}:{say('NAME', '名称')}", variable, say("yes", "是") if has_key else "-", shown(address)
         )
-    Console(soft_wrap=True).print(table)
+    screen().print(table)
 
 
 @app.command("pull", help=say("Fetch a model's weights.", "下载模型权重。"))
 def pull_model(name: str = NAME) -> None:
-    fetch(find(name), Console(stderr=True, soft_wrap=True))
+    fetch(find(name), screen(is_err=True))
 
 
 @app.command("path", help=say("Print where a model's weights are.", "打印模型权重的路径。"))
@@ -91,16 +91,14 @@ def print_path(name: str = NAME) -> None:
     entry = find(name)
     if not is_present(entry):
         raise WeightsError(_missing(entry))
-    typer.echo(path_of(entry))
+    tell(str(path_of(entry)))
 
 
 @app.command("rm", help=say("Remove a model's weights.", "删除模型权重。"))
 def remove_model(name: str = NAME) -> None:
     entry = find(name)
     freed = remove(entry)
-    typer.echo(
-        say(f"{entry.name}: {freed / 1e6:,.0f} MB freed", f"{entry.name}：已释放 {freed / 1e6:,.0f} MB")
-    )
+    tell(say(f"{entry.name}: {freed / 1e6:,.0f} MB freed", f"{entry.name}：已释放 {freed / 1e6:,.0f} MB"))
 
 
 def _missing(entry: Entry) -> str:
@@ -158,7 +156,7 @@ def fetch(entry: Entry, err: Console) -> None:
             progress.update(task, completed=done_bytes, total=total_bytes)
 
         def tell(sentence: str) -> None:
-            progress.console.print(f"[dim]{escape(sentence)}[/dim]")
+            progress.console.print(f"[dim]{shown(sentence)}[/dim]")
 
         pull(entry, progress=report, say=tell)
     err.print(say(f"{entry.name} is ready", f"{entry.name} 已就绪"))

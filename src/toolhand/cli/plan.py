@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from toolhand.cli.load import load_tools
 from toolhand.cli.run import asking
+from toolhand.cli.shown import screen, shown, tell
 from toolhand.cli.terminal import is_person_here
 from toolhand.cli.words import say
 from toolhand.core.context import RunContext
@@ -63,7 +62,7 @@ def explain_plan(
     plan = read(_source(file), language=language)
     if plan.problems:
         return _complain(plan, ())
-    typer.echo((mermaid if as_mermaid else explain)(plan, language))
+    tell((mermaid if as_mermaid else explain)(plan, language))
     return 0
 
 
@@ -78,9 +77,9 @@ def check_plan(file: str = FILE, tools: str = TOOLS) -> int:
         return _complain(plan, problems)
     for fix in plan.fixes:
         taken = f": {fix.before} → {fix.after}" if fix.after is not None else ""
-        typer.echo(say(f"mended: {fix.kind}{taken}", f"已修正：{fix.kind}{taken}"))
+        tell(say(f"mended: {fix.kind}{taken}", f"已修正：{fix.kind}{taken}"))
     count = len(plan.steps)
-    typer.echo(say(f"all is well: {count} steps", f"没有问题：共 {count} 步"))
+    tell(say(f"all is well: {count} steps", f"没有问题：共 {count} 步"))
     return 0
 
 
@@ -168,7 +167,7 @@ def _problems(plan: Plan, tools: Toolset, language: Language) -> tuple[Any, ...]
 
 def _complain(plan: Plan, problems: tuple[Any, ...]) -> int:
     for problem in problems or plan.problems:
-        typer.echo(problem.sentence, err=True)
+        tell(problem.sentence, is_err=True)
     return 1
 
 
@@ -176,7 +175,7 @@ class _Steps:
     """Shows each step as it ends."""
 
     def __init__(self) -> None:
-        self._console = Console(soft_wrap=True, highlight=False)
+        self._console = screen(has_colours=False)
 
     def __call__(self, event: Event) -> None:
         if not isinstance(event, StepFinished):
@@ -189,7 +188,7 @@ class _Steps:
             said = error.sentence
         else:
             mark, said = "[green]✓[/]", json.dumps(result.data, ensure_ascii=False, default=str)
-        self._console.print(f"{mark} {event.path}. {escape(event.call.name)}: {escape(said[:500])}")
+        self._console.print(f"{mark} {event.path}. {shown(event.call.name)}: {shown(said[:500])}")
 
 
 def _told(run: PlanRun, session: str, *, as_json: bool) -> int:
@@ -202,11 +201,11 @@ def _told(run: PlanRun, session: str, *, as_json: bool) -> int:
             "error": run.error,
             "undone": run.undone,
         }
-        typer.echo(json.dumps(told, ensure_ascii=False, indent=2, default=str))
+        tell(json.dumps(told, ensure_ascii=False, indent=2, default=str))
         return 0 if is_well else 3
     for step in run.steps:
         if "skipped" in step:
-            typer.echo(
+            tell(
                 say(
                     f"- {step['step']}. not run: {step['skipped']}",
                     f"- {step['step']}. 未执行：{step['skipped']}",
@@ -215,9 +214,9 @@ def _told(run: PlanRun, session: str, *, as_json: bool) -> int:
     for undone in run.undone:
         said = undone["call"] if undone["ok"] else undone["reason"]
         word = say("undone" if undone["ok"] else "not undone", "已撤销" if undone["ok"] else "未撤销")
-        typer.echo(f"{word}: {undone['step']}. {said}")
+        tell(f"{word}: {undone['step']}. {said}")
     if run.ending == "answered":
-        typer.echo(run.answer if isinstance(run.answer, str) else json.dumps(run.answer, ensure_ascii=False))
+        tell(run.answer if isinstance(run.answer, str) else json.dumps(run.answer, ensure_ascii=False))
     elif run.ending == "waiting":
         names = ", ".join(pending.name for pending in run.pending)
         hint = (
@@ -225,7 +224,7 @@ def _told(run: PlanRun, session: str, *, as_json: bool) -> int:
             if session
             else ""
         )
-        typer.echo(say(f"a person has to agree to {names}{hint}", f"{names} 需要有人同意{hint}"), err=True)
+        tell(say(f"a person has to agree to {names}{hint}", f"{names} 需要有人同意{hint}"), is_err=True)
     elif run.error:
-        typer.echo(run.error, err=True)
+        tell(run.error, is_err=True)
     return 0 if is_well else 3

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from toolhand.cli.shown import screen, shown
 from toolhand.cli.words import say
 from toolhand.core.errors import SettingsError
 from toolhand.models.resolve import resolve
@@ -59,7 +60,7 @@ def probe(
     found = resolve(model)
     measured = Probe(found, rungs=tuple(protocol or RUNGS), seconds=minutes * 60)
     is_whole = _measure(measured)
-    console = Console(soft_wrap=True)
+    console = screen()
     if not measured.trials:
         console.print(say("nothing was measured", "没有测到任何结果"))
         return 130
@@ -67,7 +68,8 @@ def probe(
     console.print(_table(ranked))
     for rung, reason in measured.dropped.items():
         if reason != "worse":
-            console.print(say(f"{rung}: the server refused it: {reason}", f"{rung}：服务器拒绝：{reason}"))
+            why = shown(reason)
+            console.print(say(f"{rung}: the server refused it: {why}", f"{rung}：服务器拒绝：{why}"))
     profile = recommended(ranked)
     fit = f", least_sure {profile.least_sure:g}" if profile.least_sure else ""
     console.print(
@@ -94,12 +96,12 @@ def _write(measured: Probe, ranked: list[Score], profile: Profile, console: Cons
         return
     figures = ", ".join(f"{score.rung} {score.right}/{score.tasks}" for score in ranked)
     path = write_profile(measured.model, profile, remark=f"toolhand probe {measured.model.name}: {figures}")
-    console.print(say(f"written: {path}", f"已写入：{path}"))
+    console.print(shown(say(f"written: {path}", f"已写入：{path}")))
 
 
 def _measure(measured: Probe) -> bool:
     """Runs the probe with a progress bar; False when it was interrupted, which keeps what was measured."""
-    console = Console(stderr=True)
+    console = screen(is_err=True)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

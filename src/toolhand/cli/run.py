@@ -11,13 +11,13 @@ from typing import Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from toolhand.agent import Agent
 from toolhand.cli import options
 from toolhand.cli.load import load_tools
 from toolhand.cli.models import ensure_weights
 from toolhand.cli.show import Show
+from toolhand.cli.shown import screen, shown, tell
 from toolhand.cli.terminal import Asker, is_person_here, path_given, read_question
 from toolhand.cli.words import say
 from toolhand.core.approvals import Approve, Decision, Deny
@@ -63,13 +63,13 @@ def run(
         turns=turns,
         is_agreed=yes,
     )
-    err = Console(stderr=True, soft_wrap=True)
+    err = screen(is_err=True)
     if as_json:  # whatever a tool or its file prints must not get between the lines of the JSON
         with contextlib.redirect_stdout(sys.stderr):
             spec, finished = _run_with(question, setting, err, None)
-        typer.echo(json.dumps(as_dict(finished, spec), ensure_ascii=False, indent=2))
+        tell(json.dumps(as_dict(finished, spec), ensure_ascii=False, indent=2))
     else:
-        show = Show(Console(soft_wrap=True), err, is_verbose=verbose)
+        show = Show(screen(), err, is_verbose=verbose)
         _, finished = _run_with(question, setting, err, show)
     if finished.pending:
         _tell_waiting(finished, err)
@@ -117,7 +117,7 @@ def _tell_waiting(finished: Run, err: Console) -> None:
         f"{names} waits for approval and did not run: run the command in a terminal to be asked.",
         f"{names} 需要批准，没有执行：请在终端中运行，以便询问你。",
     )
-    err.print(f"[yellow]{escape(sentence)}[/]")
+    err.print(f"[yellow]{shown(sentence)}[/]")
 
 
 def asking(show: Show | None) -> Ask:
@@ -138,7 +138,7 @@ def asking(show: Show | None) -> Ask:
 def announced_default(err: Console) -> str:
     """The model that is used when none is named, after a line that says which and why."""
     spec, reason = default_model()
-    err.print(f"[dim]{spec}: {reason}[/dim]")
+    err.print(f"[dim]{shown(spec)}: {shown(reason)}[/dim]")
     return spec
 
 

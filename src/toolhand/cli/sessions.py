@@ -10,9 +10,9 @@ from typing import Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from toolhand.cli import options, sessions_audit
+from toolhand.cli.shown import screen, shown, tell
 from toolhand.cli.stores import OUT, opened, table_of, when, written_to
 from toolhand.cli.terminal import is_person_here
 from toolhand.cli.words import say
@@ -58,10 +58,10 @@ def list_sessions(
     found = _in(store, work)
     if as_json:
         for summary in found:
-            typer.echo(json.dumps(asdict(summary), ensure_ascii=False))
+            tell(json.dumps(asdict(summary), ensure_ascii=False))
         return
     if not found:
-        typer.echo(
+        tell(
             say(
                 "there are no sessions yet: `toolhand chat` begins one",
                 "还没有会话：用 `toolhand chat` 开始一个",
@@ -70,11 +70,11 @@ def list_sessions(
         return
     table = table_of("session:会话", "user:用户", "messages:消息数", "last used:最近使用", "began with:开头")
     for summary in found:
-        title = escape(summary.title) + (say("  (in use)", "（使用中）") if summary.in_use else "")
+        title = shown(summary.title) + (say("  (in use)", "（使用中）") if summary.in_use else "")
         table.add_row(
-            escape(summary.id), escape(summary.owner), str(summary.messages), when(summary.updated), title
+            shown(summary.id), shown(summary.owner), str(summary.messages), when(summary.updated), title
         )
-    Console(soft_wrap=True).print(table)
+    screen().print(table)
 
 
 @app.command("show", help=say("What was said in a session.", "显示会话内容。"))
@@ -86,10 +86,13 @@ def show_session(
     ),
     store: str | None = options.STORE,
 ) -> None:
-    messages: list[Message] = _in(store, lambda archive: archive.messages(session, user=user))
-    console = Console(soft_wrap=True)
-    for message in messages[-last:] if last else messages:
-        print_message(console, message)
+    console = screen()
+
+    async def work(archive: Archive) -> None:
+        async for message in archive.each_message(session, user=user, last=last):
+            print_message(console, message)
+
+    _in(store, work)
 
 
 def print_message(console: Console, message: Message) -> None:
@@ -101,16 +104,16 @@ def print_message(console: Console, message: Message) -> None:
     }
     for part in message.parts:
         if isinstance(part, Note):
-            console.print(f"[dim]({escape(part.text)})[/]")
+            console.print(f"[dim]({shown(part.text)})[/]")
         elif isinstance(part, Text):
-            console.print(f"{marks.get(message.role, message.role)}: {escape(part.text)}")
+            console.print(f"{marks.get(message.role, message.role)}: {shown(part.text)}")
     for call in message.calls:
         arguments = json.dumps(jsonable(call.arguments), ensure_ascii=False)
-        console.print(f"[bold cyan]→ {escape(call.name)}[/]({escape(arguments)})")
+        console.print(f"[bold cyan]→ {shown(call.name)}[/]({shown(arguments)})")
     for result in message.results:
         text = result_text(result)
         text = text if len(text) <= _MOST_RESULT else f"{text[:_MOST_RESULT]}…"
-        console.print(f"{'[green]←[/]' if result.ok else '[red]←[/]'} {escape(text)}")
+        console.print(f"{'[green]←[/]' if result.ok else '[red]←[/]'} {shown(text)}")
 
 
 @app.command("export", help=say("Write a session out, a message a line.", "导出会话，每行一条消息。"))
@@ -133,7 +136,7 @@ def export_session(
     with written_to(out) as file:
         count = _in(store, lambda archive: archive.export(session, file, chosen, user=user))
     if out is not None:
-        typer.echo(say(f"{count} messages written to {out}", f"已将 {count} 条消息写入 {out}"), err=True)
+        tell(say(f"{count} messages written to {out}", f"已将 {count} 条消息写入 {out}"), is_err=True)
 
 
 @app.command("search", help=say("Find messages by their words.", "按内容搜索消息。"))
@@ -150,12 +153,12 @@ def search(
     found = _in(store, lambda archive: archive.search(text, user=user, session_id=session, limit=limit))
     if as_json:
         for hit in found:
-            typer.echo(json.dumps(asdict(hit), ensure_ascii=False))
+            tell(json.dumps(asdict(hit), ensure_ascii=False))
     else:
         table = table_of("session:会话", "time:时间", "who:谁", "text:内容")
         for hit in found:
-            table.add_row(escape(hit.session_id), when(hit.at), hit.role, escape(" ".join(hit.text.split())))
-        Console(soft_wrap=True).print(table if found else say("nothing was found", "没有找到"))
+            table.add_row(shown(hit.session_id), when(hit.at), hit.role, shown(" ".join(hit.text.split())))
+        screen().print(table if found else say("nothing was found", "没有找到"))
     return 0 if found else 1
 
 
@@ -174,13 +177,13 @@ def remove(
     with opened(store) as found:
         for session in sessions:
             run_blocking(Archive(found).remove(session, user=user))
-            typer.echo(say(f"{session} is removed", f"已删除 {session}"))
+            tell(say(f"{session} is removed", f"已删除 {session}"))
 
 
 @app.command("undo", help=say("Take the last question back, with its answer.", "撤回最后一个问题及其回答。"))
 def undo(session: str = SESSION, user: str | None = options.USER, store: str | None = options.STORE) -> None:
     words = _in(store, lambda archive: archive.undo(session, user=user))
-    typer.echo(say(f"taken back: {words}", f"已撤回：{words}"))
+    tell(say(f"taken back: {words}", f"已撤回：{words}"))
 
 
 app.command("audit", help=sessions_audit.HELP)(sessions_audit.audit)

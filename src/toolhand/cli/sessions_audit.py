@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from toolhand.auditing import AuditTrail
 from toolhand.cli import options
+from toolhand.cli.shown import screen, shown, tell
 from toolhand.cli.stores import OUT, opened, table_of, when, written_to
 from toolhand.cli.words import say
 from toolhand.core.errors import SettingsError
@@ -74,7 +73,7 @@ def audit(
         trail = AuditTrail(found)
         if forget_days is not None:
             count = run_blocking(trail.keep_days(forget_days))
-            typer.echo(say(f"{count} records removed", f"已删除 {count} 条记录"))
+            tell(say(f"{count} records removed", f"已删除 {count} 条记录"))
             return
         search = trail.search(
             user=user, tool=tool, session_id=session, outcome=outcome, since=start, until=end, limit=limit
@@ -86,7 +85,7 @@ def audit(
     with written_to(out) as file:
         count = (export_csv if form == "csv" else export_jsonl)(records, file)
     if out is not None:
-        typer.echo(say(f"{count} records written to {out}", f"已将 {count} 条记录写入 {out}"), err=True)
+        tell(say(f"{count} records written to {out}", f"已将 {count} 条记录写入 {out}"), is_err=True)
 
 
 def _print_records(records: list[AuditRecord]) -> None:
@@ -104,15 +103,15 @@ def _print_records(records: list[AuditRecord]) -> None:
         arguments = json.dumps(jsonable(record.edited or record.arguments), ensure_ascii=False)
         table.add_row(
             when(dt.datetime.fromisoformat(record.time).timestamp()),
-            escape(record.user),
-            escape(record.session_id),
-            escape(record.tool),
-            escape(arguments if len(arguments) <= 80 else f"{arguments[:80]}…"),
+            shown(record.user),
+            shown(record.session_id),
+            shown(record.tool),
+            shown(arguments if len(arguments) <= 80 else f"{arguments[:80]}…"),
             record.decision,
-            escape(record.outcome),
+            shown(record.outcome),
             f"{record.seconds:.2f}",
         )
-    Console(soft_wrap=True).print(table)
+    screen().print(table)
 
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}

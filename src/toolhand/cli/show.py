@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.status import Status
 
+from toolhand.cli.shown import shown
 from toolhand.cli.words import say
 from toolhand.core.events import (
     CallFailed,
@@ -24,6 +24,7 @@ from toolhand.core.events import (
     TurnStarted,
 )
 from toolhand.core.jsonable import jsonable, result_text
+from toolhand.core.plain import plain
 
 MOST_CHARACTERS = 600
 
@@ -73,20 +74,20 @@ class Show:
             case TextDelta(text=text):
                 self._done_waiting()
                 self._has_text = True
-                self.out.print(text, end="", markup=False, highlight=False, soft_wrap=True)
+                self.say(text, end="")
             case ModelReplied(raw=raw, usage=usage, turn=turn):
                 self._done_waiting()
                 if self.is_verbose:
                     self._end_line()
                     tokens = f"{usage.input_tokens}+{usage.output_tokens}"
-                    self.err.print(f"[dim]{say('turn', '第')} {turn} ({tokens} tokens): {escape(raw)}[/dim]")
+                    self.err.print(f"[dim]{say('turn', '第')} {turn} ({tokens} tokens): {shown(raw)}[/dim]")
             case ReadingMended(calls=calls) if self.is_verbose:
                 for fix in (fix for call in calls for fix in call.fixes):
-                    self.err.print(f"[dim]  {say('mended', '已修正')}: {fix.kind} {escape(fix.path)}[/dim]")
+                    self.err.print(f"[dim]  {say('mended', '已修正')}: {fix.kind} {shown(fix.path)}[/dim]")
             case CallStarted(call=call):
                 self._done_waiting()
                 self._end_line()
-                self.err.print(f"[bold cyan]→ {escape(call.name)}[/]({escape(_arguments(call.arguments))})")
+                self.err.print(f"[bold cyan]→ {shown(call.name)}[/]({shown(_arguments(call.arguments))})")
             case CallFinished(result=result, seconds=seconds):
                 self._done_waiting()
                 text = result_text(result)
@@ -94,14 +95,19 @@ class Show:
                     text = text[:MOST_CHARACTERS] + "…"
                 mark = "[green]←[/]" if result.ok else "[red]←[/]"
                 took = f" [dim]({seconds:.2f} s)[/dim]" if self.is_verbose else ""
-                self.err.print(f"{mark} {escape(text)}{took}")
+                self.err.print(f"{mark} {shown(text)}{took}")
             case CallFailed(exception=error):
                 if self.is_verbose:
-                    self.err.print(f"[red]{type(error).__name__}: {escape(str(error))}[/]")
+                    self.err.print(f"[red]{type(error).__name__}: {shown(str(error))}[/]")
             case LimitReached(limit=limit):
                 self.err.print(f"[yellow]{say('limit reached', '已达到上限')}: {limit}[/]")
             case _:
                 self._end_line()
+
+    def say(self, text: str, *, end: str = "\n") -> None:
+        """Prints what the model says: to a program as it is, to a terminal without what would steer it."""
+        said = plain(text) if self.out.is_terminal else text
+        self.out.print(said, end=end, markup=False, highlight=False, soft_wrap=True)
 
     def _wait(self) -> None:
         if self.err.is_terminal and self._status is None:

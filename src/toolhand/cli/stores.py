@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import io
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 import typer
 from rich.table import Table
 
 from toolhand.cli.words import say
 from toolhand.core.errors import SettingsError
+from toolhand.core.plain import plain
 from toolhand.execution.running import run_blocking
 from toolhand.sessions.store import SessionStore, open_store
 
@@ -60,10 +62,39 @@ def table_of(*titles: str) -> Table:
 
 @contextlib.contextmanager
 def written_to(path: Path | None) -> Iterator[TextIO]:
-    """Where an export goes: a file that is there only when it is whole, or standard output."""
+    """Where an export goes: a file that is there only when it is whole, or standard output.
+
+    A terminal gets nothing that would steer it. What stands there already and is no file, such as a pipe, is written at once.
+    """
     if path is None:
-        yield sys.stdout
+        yield cast("TextIO", _Terminal(sys.stdout)) if sys.stdout.isatty() else sys.stdout
         return
-    kept = io.StringIO(newline="")
-    yield kept
-    path.write_text(kept.getvalue(), encoding="utf-8", newline="")
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        with path.open("w", encoding="utf-8", newline="", errors="backslashreplace") as file:
+            yield file
+        return
+    part = path.with_name(f"{path.name[:200]}.{os.getpid()}.part")
+    try:
+        with part.open("x", encoding="utf-8", newline="", errors="backslashreplace") as file:
+            yield file
+        if path.exists():
+            part.chmod(path.stat().st_mode & 0o777)
+        part.replace(path)
+    except OSError as error:
+        if error.filename == str(part):
+            error.filename = str(path)  # the name that the person knows
+        raise
+    finally:
+        part.unlink(missing_ok=True)
+
+
+class _Terminal(io.TextIOBase):
+    """A person's terminal as a file to write to."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def write(self, text: str) -> int:
+        self._out.write(plain(text))
+        return len(text)

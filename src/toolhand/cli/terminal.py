@@ -15,6 +15,7 @@ import typer
 
 from toolhand.cli.words import say
 from toolhand.core.errors import SettingsError
+from toolhand.core.plain import plain
 
 _LONGEST_SHOWN: Final = 200
 
@@ -115,7 +116,7 @@ class Asker:
         """The person's answer; no by default, and at the end of the input."""
         async with self._turn:
             while True:
-                sys.stderr.write(f"{question} [y/N]: ")
+                sys.stderr.write(f"{plain(question)} [y/N]: ")
                 sys.stderr.flush()
                 line = await self._line()
                 if line is None:

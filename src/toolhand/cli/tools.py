@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from toolhand.cli.load import load_tools
+from toolhand.cli.shown import screen, shown, tell
 from toolhand.cli.terminal import path_given
 from toolhand.cli.words import say
 from toolhand.toolset import Toolset
@@ -39,8 +38,8 @@ def list_tools(tools: str = TOOLS, db: str | None = DB, root: str | None = ROOT)
     for tool in load_tools(tools, database=path_given("--db", db), root=path_given("--root", root)):
         first = tool.description.strip().split("\n")[0]
         parameters = ", ".join(name if name in tool.required else f"{name}?" for name in tool.properties)
-        table.add_row(f"[bold]{escape(tool.name)}[/]({escape(parameters)})", escape(first), tool.rules.effect)
-    Console(soft_wrap=True).print(table)
+        table.add_row(f"[bold]{shown(tool.name)}[/]({shown(parameters)})", shown(first), tool.rules.effect)
+    screen().print(table)
 
 
 @app.command("show", help=say("Show one tool's schema.", "显示一个工具的 schema。"))
@@ -53,4 +52,4 @@ def show_tool(
 ) -> None:
     found = load_tools(tools, database=path_given("--db", db), root=path_given("--root", root))
     schema = Toolset([found[name]]).schemas(provider)[0]
-    typer.echo(json.dumps(schema, ensure_ascii=False, indent=2))
+    tell(json.dumps(schema, ensure_ascii=False, indent=2))

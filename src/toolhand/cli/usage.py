@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import typer
 
+from toolhand.cli.shown import tell
 from toolhand.cli.words import say
 
 # The root of what typer raises for wrong words. It comes from click, which typer carries inside since 0.2x: it has no public
@@ -25,8 +26,8 @@ def wrong_words(error: Any) -> int:
         return int(error.exit_code)
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "toolhand"
-    typer.echo(f"{say('error', '错误')}: {_sentence(error)}", err=True)
-    typer.echo(say(f"`{command} -h` shows what there is.", f"用 `{command} -h` 查看用法。"), err=True)
+    tell(f"{say('error', '错误')}: {_sentence(error)}", is_err=True)
+    tell(say(f"`{command} -h` shows what there is.", f"用 `{command} -h` 查看用法。"), is_err=True)
     return int(error.exit_code)
 
 

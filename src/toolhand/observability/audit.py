@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import datetime as dt
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -357,7 +358,8 @@ def export_jsonl(records: Iterable[AuditRecord], file: TextIO) -> int:
     return count
 
 
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠", "|", "%")
+_FORMULA: Final = re.compile(r"[\s\x00-\x1f\u200b-\u200f\u2060\ufeff]*[=+\-@＝＋－＠|%]|[\t\r\n]")
+"""A cell's beginning that a spreadsheet reads as a formula, also behind blanks and marks that it leaves out."""
 
 
 def export_csv(records: Iterable[AuditRecord], file: TextIO) -> int:
@@ -382,4 +384,4 @@ def _cell(value: Any) -> Any:
     if value is None or isinstance(value, int | float):
         return value
     text = value if isinstance(value, str) else line_of(value)
-    return f"'{text}" if text.lstrip(" \u3000").startswith(_FORMULA) else text
+    return f"'{text}" if _FORMULA.match(text) else text

@@ -9,12 +9,13 @@ from typing import Any, Literal, TextIO, TypeAlias
 from toolhand.core.errors import SessionError
 from toolhand.core.jsonable import jsonable, result_text
 from toolhand.core.language import Language
-from toolhand.core.messages import Message, Note, Text
+from toolhand.core.messages import Message, Note, Text, ToolResult
 from toolhand.sessions import codec
 from toolhand.sessions.entries import Hit, Summary
+from toolhand.sessions.reading import Living, Stretch, add_entry, may_be_first
 from toolhand.sessions.session import refusal
 from toolhand.sessions.store import SessionStore
-from toolhand.sessions.stored import StoredSession
+from toolhand.sessions.stored import PAGE, StoredSession
 
 Form: TypeAlias = Literal["jsonl", "openai"]
 """How a session is written out: each message as a JSON object on a line of its own, in Toolhand's words or in OpenAI's."""
@@ -71,6 +72,42 @@ class Archive:
             pass
         return session.recent()
 
+    async def each_message(
+        self, session_id: str, *, user: str | None = None, last: int | None = None
+    ) -> AsyncIterator[Message]:
+        """Everything that was said as of now, page by page: of a long session only a little is in memory at a time.
+
+        Args:
+            session_id: the session.
+            user: who asks.
+            last: only so many messages, the newest.
+
+        Raises:
+            SessionError: when there is none of that name, or it is another user's.
+        """
+        await self.summary(session_id, user=user)
+        living, first, count, page = Living(), 1, 0, await self.store.read(session_id, limit=PAGE)
+        end = page[-1].seq + 1 if page else 1
+        while page:
+            for entry in living.backwards(page):
+                count += entry.kind == "message"
+                first = entry.seq
+                if last is not None and count >= last and may_be_first(entry):
+                    page = []
+                    break
+            page = page and await self.store.read(session_id, before=page[0].seq, limit=PAGE)
+        left_out = 0 if last is None else max(0, count - last)
+        found, results = Stretch(), dict[str, ToolResult]()
+        for start in range(first, end, PAGE):
+            stop = min(end, start + PAGE)
+            for entry in living.forwards(await self.store.read(session_id, before=stop, limit=stop - start)):
+                add_entry(found, entry, results)
+            for message in found.messages[left_out:]:
+                yield message
+            left_out = max(0, left_out - len(found.messages))
+            found.messages.clear()
+            found.seqs.clear()
+
     async def export(
         self, session_id: str, file: TextIO, form: Form = "jsonl", *, user: str | None = None
     ) -> int:
@@ -88,10 +125,12 @@ class Archive:
         Raises:
             SessionError: when there is none of that name, or it is another user's.
         """
-        messages = await self.messages(session_id, user=user)
-        lines = openai_messages(messages) if form == "openai" else list(map(codec.message_json, messages))
-        file.writelines(codec.written(line) + "\n" for line in lines)
-        return len(lines)
+        count = 0
+        async for message in self.each_message(session_id, user=user):
+            for line in openai_messages([message]) if form == "openai" else [codec.message_json(message)]:
+                file.write(codec.written(line) + "\n")
+                count += 1
+        return count
 
     async def search(
         self, text: str, *, user: str | None = None, session_id: str | None = None, limit: int = 20

@@ -35,7 +35,7 @@ async def leased(session: StoredSession, user: str) -> AsyncIterator[Lease]:
     limit = asyncio.timeout_at(until)
     try:
         async with limit:
-            await session.turnstile.__aenter__()
+            passage = await session.turnstile.enter()
     except TimeoutError:
         if not limit.expired():
             raise
@@ -51,7 +51,7 @@ async def leased(session: StoredSession, user: str) -> AsyncIterator[Lease]:
             with contextlib.suppress(StoreError):  # then it runs out by itself
                 await asyncio.shield(asyncio.ensure_future(release))
     finally:
-        await session.turnstile.__aexit__(None, None, None)
+        session.turnstile.leave(passage)
 
 
 async def _claimed(session: StoredSession, user: str, until: float) -> Lease:

@@ -132,7 +132,8 @@ class MemoryStore:
         with self._mutex:
             kept = self._held(lease)
             if kept is None:
-                raise SessionError(taken_over(lease.session_id))
+                there = lease.session_id in self._kept
+                raise SessionError((taken_over if there else gone)(lease.session_id))
             kept.entries.extend(entries)
             kept.calls.update(entry.call_id for entry in entries if entry.call_id)
             self._rows.extend(rows)
@@ -244,6 +245,14 @@ def _fits(row: AuditRow, query: AuditQuery) -> bool:
         and (query.outcome in (None, row.outcome) or (query.outcome == "error" and row.outcome != "ok"))
         and (query.since is None or row.at >= query.since)
         and (query.until is None or row.at < query.until)
+    )
+
+
+def gone(session_id: str) -> str:
+    """What is said to a run whose session there is no more."""
+    return (
+        f"the session '{session_id}' is not in its store any more: while this run went on it was removed, "
+        "or another store was put in its place"
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from toolhand.core.errors import ErrorCode, ToolError
@@ -37,17 +37,40 @@ class Stretch:
 
 def live(entries: Sequence[Entry]) -> list[Entry]:
     """The entries that count: without those that were undone, and without the marks of that."""
-    found: list[Entry] = []
-    below: int | None = None
-    for entry in reversed(entries):
-        if below is not None and entry.seq >= below:
-            continue
-        if entry.kind == "undone":
-            below = json.loads(entry.body)["from"]
-            continue
-        found.append(entry)
+    found = list(Living().backwards(entries))
     found.reverse()
     return found
+
+
+@dataclass(slots=True)
+class Living:
+    """Tells the entries that count from those that do not, where a log is read from its end, page by page.
+
+    Args:
+        gone: the stretches of numbers that were undone, each from its first to the mark that says so, the newest first.
+    """
+
+    gone: list[tuple[int, int]] = field(default_factory=list)
+    _below: int | None = None
+
+    def backwards(self, entries: Sequence[Entry]) -> Iterator[Entry]:
+        """The entries of a page that count, the newest first."""
+        for entry in reversed(entries):
+            if self._below is not None and entry.seq >= self._below:
+                continue
+            if entry.kind == "undone":
+                self._below = int(json.loads(entry.body)["from"])
+                self.gone.append((self._below, entry.seq))
+                continue
+            yield entry
+
+    def forwards(self, entries: Sequence[Entry]) -> Iterator[Entry]:
+        """The entries of a page that count, oldest first, once all of the log was read backwards."""
+        for entry in entries:
+            while self.gone and entry.seq > self.gone[-1][1]:
+                self.gone.pop()
+            if not self.gone or entry.seq < self.gone[-1][0]:
+                yield entry
 
 
 def may_be_first(entry: Entry) -> bool:
@@ -71,11 +94,18 @@ def stretch(entries: Sequence[Entry]) -> Stretch:
         found.first_seq = counting[0].seq
     results: dict[str, ToolResult] = {}
     for entry in counting:
-        _add(found, entry, results)
+        add_entry(found, entry, results)
     return found
 
 
-def _add(found: Stretch, entry: Entry, results: dict[str, ToolResult]) -> None:
+def add_entry(found: Stretch, entry: Entry, results: dict[str, ToolResult]) -> None:
+    """Takes the next entry into a stretch.
+
+    Args:
+        found: the stretch.
+        entry: an entry that counts.
+        results: the results since the last reply, by call id.
+    """
     value, ledger = json.loads(entry.body), found.ledger
     if entry.kind == "message":
         message = codec.message_from(value, lambda call_id: results.get(call_id) or _lost(call_id))

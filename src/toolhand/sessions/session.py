@@ -19,6 +19,9 @@ from toolhand.sessions.entries import Kind, Ledger
 from toolhand.sessions.tail import Messages, Tail
 from toolhand.sessions.trimming.window import View, Window
 
+_LONGEST_NAME: Final = 256
+"""In characters. PostgreSQL's indexes take entries of up to 2,700 bytes, and one holds a session's and a user's name."""
+
 _INSIDE: Final = "a tool asked the session of the run that called it: it would wait for itself; give it a session of its own"
 
 
@@ -247,8 +250,11 @@ class Session:
             SessionError: when it belongs to another user, or does not become free in time.
         """
         self.check_owner(user or self.user)
-        async with self.turnstile:
+        passage = await self.turnstile.enter()
+        try:
             yield
+        finally:
+            self.turnstile.leave(passage)
 
     def check_owner(self, user: str) -> None:
         """Refuses a user whose session it is not.
@@ -284,7 +290,7 @@ def check_name(what: str, name: str) -> None:
         name: the name; "" is nobody, where it is a user's.
 
     Raises:
-        SettingsError: when a session's is empty, or it holds a NUL or half a character.
+        SettingsError: when a session's is empty, it holds a NUL or half a character, or is longer than an index can take.
     """
     if what == "session" and not name.strip():
         raise SettingsError(
@@ -293,6 +299,10 @@ def check_name(what: str, name: str) -> None:
     if "\0" in name or any("\ud800" <= letter <= "\udfff" for letter in name):
         raise SettingsError(
             f"the {what}'s name {name[:60]!r} holds a character that cannot be kept: use plain text"
+        )
+    if len(name) > _LONGEST_NAME:
+        raise SettingsError(
+            f"the {what}'s name '{name[:60]}…' has {len(name):,} characters: use at most {_LONGEST_NAME}"
         )
 
 

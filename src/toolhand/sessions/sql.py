@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 from toolhand.core.errors import SessionError
 from toolhand.sessions.entries import AuditQuery, AuditRow, Busy, Entry, Hit, Lease, Summary
 from toolhand.sessions.holder import is_dead
-from toolhand.sessions.memory import taken_over
+from toolhand.sessions.memory import gone, taken_over
 from toolhand.sessions.migrations import Rows, Script
 from toolhand.sessions.searching import Looking, words_of
 from toolhand.sessions.session import refusal
@@ -156,7 +156,8 @@ class SqlStore(ABC):
             (lease.session_id, lease.epoch, lease.holder),
         )
         if not valid:
-            raise SessionError(taken_over(lease.session_id))
+            there = yield "SELECT 1 FROM session WHERE id = ?", (lease.session_id,)
+            raise SessionError((taken_over if there else gone)(lease.session_id))
 
     async def read(self, session_id: str, *, before: int | None = None, limit: int = 256) -> list[Entry]:
         """See `SessionStore.read`."""

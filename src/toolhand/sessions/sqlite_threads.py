@@ -1,4 +1,4 @@
-"""The two threads behind an SQLite store, and what its errors mean for people."""
+"""The two threads behind an SQLite store."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import os
 import queue
 import sqlite3
 import threading
-import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from toolhand.core.errors import StoreError
-from toolhand.sessions.migrations import Migration, Script, migrate
+from toolhand.sessions.migrations import Migration, Script
+from toolhand.sessions.sqlite_file import File, run_script
 
 _MOST_IN_A_GROUP: Final = 512
 _CLOSE: Final = None
@@ -36,7 +35,8 @@ class Threads:
     def __init__(
         self, path: Path, dialect: Mapping[str, str], migrations: Sequence[Migration], patience_seconds: float
     ) -> None:
-        self._file = File(path, dialect, migrations, patience_seconds)
+        self._settings = (path, dialect, migrations, patience_seconds)
+        self._files: list[File] = []
         self._mutex = threading.Lock()
         self._pid = 0
         self._queues: tuple[_Queue, _Queue] | None = None
@@ -63,10 +63,16 @@ class Threads:
         return future
 
     def _start(self) -> None:
+        if (
+            self._pid != os.getpid()
+        ):  # what a parent has open is not for its child, and may not be closed by it either
+            self._files.append(File(*self._settings))
         self._pid = os.getpid()
         self._queues = (queue.SimpleQueue(), queue.SimpleQueue())
         self._running = [
-            threading.Thread(target=target, args=(self._file, waiting), name=f"toolhand-{name}", daemon=True)
+            threading.Thread(
+                target=target, args=(self._files[-1], waiting), name=f"toolhand-{name}", daemon=True
+            )
             for target, waiting, name in zip((_write, _read), self._queues, ("writer", "reader"), strict=True)
         ]
         for thread in self._running:
@@ -89,151 +95,43 @@ def _end(queues: tuple[_Queue, _Queue], pid: int) -> None:
             waiting.put(_CLOSE)
 
 
-class File:
-    """How the file is opened, and what its errors mean.
-
-    Args:
-        path: the file.
-        dialect: for the schema.
-        migrations: the schema's steps.
-        patience_seconds: how long a write waits for other processes.
-    """
-
-    def __init__(
-        self, path: Path, dialect: Mapping[str, str], migrations: Sequence[Migration], patience_seconds: float
-    ) -> None:
-        self.path, self._dialect, self._migrations = path, dialect, migrations
-        self.patience_seconds = patience_seconds
-
-    def opened(self) -> sqlite3.Connection:
-        """A connection to the file with the newest schema in it.
-
-        Raises:
-            StoreError: when it cannot be opened, or is of a newer program.
-        """
-        try:
-            if not self.path.exists():
-                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600))
-        except OSError as error:
-            raise StoreError(self._refused(error.strerror or "")) from error
-        try:
-            connection = sqlite3.connect(
-                self.path, timeout=self.patience_seconds, isolation_level=None, check_same_thread=False
-            )
-            try:
-                self._prepare(connection)
-            except BaseException:
-                connection.close()
-                raise
-        except sqlite3.Error as error:
-            raise self.meant(error) from error
-        return connection
-
-    def _prepare(self, connection: sqlite3.Connection) -> None:
-        for _ in range(200):  # the change to WAL does not wait by itself while another process opens the file
-            try:
-                connection.execute("PRAGMA journal_mode=WAL")
-                break
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
-                    raise
-                time.sleep(0.01)
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("PRAGMA journal_size_limit=67108864")
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            run_script(connection, migrate(self._dialect, self.path.name, self._migrations))
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
-
-    def meant(self, error: Exception) -> Exception:
-        """An error in words that say what to do; others as they are."""
-        if not isinstance(error, sqlite3.Error):
-            return error
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        why = {
-            sqlite3.SQLITE_BUSY: f"another program has kept it locked for {self.patience_seconds:g} seconds: "
-            "wait until it has ended, or name another store",
-            sqlite3.SQLITE_LOCKED: "it is locked: try again",
-            sqlite3.SQLITE_FULL: "the disk is full: make room, then resume the session",
-            sqlite3.SQLITE_IOERR: "the disk gave an error: see that it has room and is well, then resume the session",
-            sqlite3.SQLITE_NOTADB: "it is no SQLite file: name another one",
-            sqlite3.SQLITE_CORRUPT: "it is damaged: restore it from a copy, or name another one",
-            sqlite3.SQLITE_READONLY: "it may only be read: give the right to write, or name another store",
-        }.get(code)
-        if code == sqlite3.SQLITE_CANTOPEN:
-            return StoreError(self._refused("it cannot be opened"))
-        return StoreError(f"the store {self.path} cannot be used: {why or error}")
-
-    def _refused(self, why: str) -> str:
-        if not self.path.parent.is_dir():
-            return (
-                f"the store {self.path} cannot be made, as its folder does not exist: make it first "
-                "(sqlite:///a is a path from here, sqlite:////a one from the root)"
-            )
-        return (
-            f"the store {self.path} cannot be opened ({why}): give the right to write it and its folder, "
-            'name another one with TOOLHAND_STORE, or use store="memory"'
-        )
-
-
-def run_script(connection: sqlite3.Connection, script: Script[Any]) -> Any:
-    """Runs a transaction's statements, one after the other."""
-    rows: list[Any] = []
-    try:
-        statement, values = next(script)
-        while True:
-            rows = connection.execute(statement, values).fetchall()
-            statement, values = script.send(rows)
-    except StopIteration as end:
-        return end.value
-    finally:
-        script.close()
-
-
 def _read(file: File, waiting: _Queue) -> None:
-    connection: sqlite3.Connection | None = None
+    connected = file.connected()
     while (work := waiting.get()) is not None:
         script, future = work
         try:
-            connection = connection or file.opened()
-            connection.execute("BEGIN")
-            try:
-                found = run_script(connection, script())
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+            with connected.used() as connection:
+                connection.execute("BEGIN")
+                try:
+                    found = run_script(connection, script())
+                finally:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
         except BaseException as error:  # noqa: BLE001 - told to whoever asked
             future.set_exception(_told(file, error))
         else:
             future.set_result(found)
         del script, future, work
-    if connection is not None:
-        connection.close()
+    connected.close()
 
 
 def _write(file: File, waiting: _Queue) -> None:
-    connection: sqlite3.Connection | None = None
+    connected = file.connected()
     is_open = True
     while is_open:
         group, is_open = _group(waiting)
         if not group:
             continue
         try:
-            connection = connection or file.opened()
+            with connected.used() as connection:
+                if not _written(connection, file, group):
+                    for work in group:  # one of them may be at fault, such as by its size
+                        _written(connection, file, [work], is_last=True)
         except BaseException as error:  # noqa: BLE001 - told to whoever asked
             for _, future in group:
                 future.set_exception(_told(file, error))
-            continue
-        if not _written(connection, file, group):
-            for work in group:  # one of them may be at fault, such as by its size
-                _written(connection, file, [work], is_last=True)
         del group
-    if connection is not None:
-        connection.close()
+    connected.close()
 
 
 def _group(waiting: _Queue) -> tuple[list[_Work], bool]:

@@ -150,9 +150,10 @@ class StoredSession(Session):
             StoreError: when the store cannot be used.
         """
         if self.turnstile.is_inside:
-            async with self.turnstile:  # says why not
-                return
+            await self.turnstile.enter()  # says why not
         async with leased(self, self.user if user is None else user) as lease:
+            if self._lease is not None:  # of a run whose loop was closed in the midst of it
+                self._next_seq, self._unsent, self._rows, self._sending = 0, [], [], None
             self._lease, self._broken, self.user = lease, None, lease.owner
             try:
                 if self._next_seq != lease.next_seq:
@@ -161,7 +162,8 @@ class StoredSession(Session):
                 yield
                 await self.saved()
             finally:
-                await self._let_go()
+                if self._lease is lease:  # else the session has gone on without this run
+                    await self._let_go()
 
     async def _let_go(self) -> None:
         try:

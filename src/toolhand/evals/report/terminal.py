@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from toolhand.core.language import Language
+from toolhand.core.plain import plain
 from toolhand.evals.report.words import money, number, percent, points, word
 from toolhand.evals.results import Attempt, Evaluation
 from toolhand.evals.statistics import Interval
@@ -36,7 +37,7 @@ def show(
     """
     state = "" if evaluation.state == "finished" else f" ({word(f'state_{evaluation.state}', language)})"
     console.print(
-        f"[bold]{word('title', language)} {escape(evaluation.suite)}[/] [dim]{evaluation.id}{state}[/]"
+        f"[bold]{word('title', language)} {_shown(evaluation.suite)}[/] [dim]{evaluation.id}{state}[/]"
     )
     console.print(_figures(evaluation, language))
     tags = _tags(evaluation, language)
@@ -55,7 +56,7 @@ def _figures(evaluation: Evaluation, language: Language) -> Table:
     for subject in evaluation.subjects:
         told = figures(evaluation, subject)
         table.add_row(
-            escape(subject.label),
+            _shown(subject.label),
             f"[bold]{_rate(told.passed)}[/]",
             _rate(told.calls),
             _rate(told.silence),
@@ -81,11 +82,11 @@ def _tags(evaluation: Evaluation, language: Language) -> Table:
     table.add_column(word("cases", language), justify="right")
     told = [by_tag(evaluation, subject) for subject in evaluation.subjects]
     for subject in evaluation.subjects:
-        table.add_column(escape(subject.label), justify="right")
+        table.add_column(_shown(subject.label), justify="right")
     for tag in dict.fromkeys(tag for tags in told for tag in tags):
         counts = max(tags[tag][1] for tags in told if tag in tags)
         rates = [percent(tags[tag][0]) if tag in tags else "–" for tags in told]
-        table.add_row(escape(tag), str(counts), *rates)
+        table.add_row(_shown(tag), str(counts), *rates)
     return table
 
 
@@ -98,8 +99,8 @@ def _comparisons(comparisons: Sequence[Comparison], language: Language) -> Table
         told = pair.difference
         colour = "red" if told.high < 0 else "green" if told.low > 0 else "default"
         table.add_row(
-            escape(pair.old.label),
-            escape(pair.new.label),
+            _shown(pair.old.label),
+            _shown(pair.new.label),
             str(pair.cases),
             f"[{colour}]{points(told.value)} ({points(told.low)} … {points(told.high)})[/]",
             str(len(pair.won)),
@@ -118,9 +119,9 @@ def _failures(evaluation: Evaluation, console: Console, language: Language, most
         return
     console.print(f"[bold]{word('failures', language)}[/]")
     for attempt in failed[:most]:
-        console.print(f"[red]✗[/] {escape(_title(attempt, evaluation))}", highlight=False)
+        console.print(f"[red]✗[/] {_shown(_title(attempt, evaluation))}", highlight=False)
         for sentence in sentences(attempt, language):
-            console.print(f"    {escape(sentence)}", highlight=False)
+            console.print(f"    {_shown(sentence)}", highlight=False)
     if len(failed) > most:
         console.print(f"[dim]{word('and_more', language).format(count=len(failed) - most)}[/dim]")
 
@@ -140,3 +141,8 @@ def sentences(attempt: Attempt, language: Language) -> list[str]:
         f"{f'{finding.question}. ' if several else ''}{finding.sentence(language)}"
         for finding in attempt.findings
     ]
+
+
+def _shown(text: str) -> str:
+    """A text that others wrote, among our own marks."""
+    return escape(plain(text))
