@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -110,25 +111,36 @@ async def test_folders_pipes_and_names_that_cannot_be_are_refused_with_what_to_d
     assert len(str(raised.value)) < 600
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # what is cut off cannot tidy up
-def test_a_session_whose_loop_was_closed_in_the_midst_of_a_run_goes_on(tmp_path):
-    store = SqliteStore(tmp_path / "s.db", lease_seconds=0.5)
-    agent = Agent(ScriptedModel(["one", "two", "three"]), store=store)
-    kept = []
+CUT_OFF = """
+import asyncio, os, sys
+from toolhand import Agent
+from toolhand.sessions.sqlite import SqliteStore
+from toolhand.testing import ScriptedModel
 
-    async def begin() -> None:
-        task = asyncio.ensure_future(agent.run("cut", session="s"))
-        task._log_destroy_pending = False
-        kept.append(task)
-        await asyncio.sleep(0.05)
+agent = Agent(ScriptedModel(["one", "two", "three"]), store=SqliteStore(sys.argv[1], lease_seconds=0.5))
+kept = []  # what is cut off is not even collected
 
-    for _ in range(3):  # wherever it was
-        loop = asyncio.new_event_loop()
-        loop.run_until_complete(begin())
-        loop.close()
-    run = asyncio.run(asyncio.wait_for(agent.run("after", session="s"), 60))
-    assert run.text
-    assert [m.text for m in run.messages if m.role == "user"][-1] == "after"
-    asyncio.run(store.close())
-    kept.clear()
-    gc.collect()
+async def begin():
+    kept.append(asyncio.ensure_future(agent.run("cut", session="s")))
+    await asyncio.sleep(float(sys.argv[2]))
+
+for _ in range(3):
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(begin())
+    loop.close()
+run = asyncio.run(asyncio.wait_for(agent.run("after", session="s"), 60))
+print([m.text for m in run.messages if m.role == "user"][-1], flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("seconds", [0, 0.002, 0.02])  # wherever it is by then
+def test_a_session_whose_loop_was_closed_in_the_midst_of_a_run_goes_on(tmp_path, seconds):
+    done = subprocess.run(
+        [sys.executable, "-c", CUT_OFF, str(tmp_path / "s.db"), str(seconds)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=110,
+    )
+    assert done.stdout == "after\n", done.stderr
