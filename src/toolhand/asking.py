@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from toolhand.arguments.grounding import checked_values, without_idle
+from toolhand.arguments.grounding import checked_values, id_parameters, without_idle
 from toolhand.arguments.grounds import Grounds
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ModelError, SettingsError, ToolError
-from toolhand.core.events import AskedAgain, ModelReplied, ReadingMended, TextDelta, TurnStarted
+from toolhand.core.events import (
+    AskedAgain,
+    ModelReplied,
+    ReadingMended,
+    SteppedDown,
+    SteppedUp,
+    TextDelta,
+    TurnStarted,
+)
 from toolhand.core.messages import Message, ModelOutput, ModelRequest, Reply, ToolCall, Usage, assistant
-from toolhand.core.tools import Tool, ToolChoice
+from toolhand.core.tools import ToolChoice
 from toolhand.ladder import Way, way_of
 from toolhand.models import Model
 from toolhand.models.announcing import heard_by
 from toolhand.models.facts import facts
 from toolhand.output import FINAL_ANSWER
-from toolhand.protocols import Doubting, ModelProtocol, Reader, Said
+from toolhand.protocols import Doubt, ModelProtocol, Reader, Said
 from toolhand.run import WORDS
 from toolhand.sessions.session import Session
 from toolhand.setup import Setup
@@ -80,15 +89,22 @@ class Asking:
             ModelError: when the model's server fails.
         """
         self.shown = ""
-        shown, protocol, model = tools.offered(context), self.way.protocol, self.setup.model.name
+        protocol, hidden = self.way.protocol, tools.dispatch.hidden(context)
+        shown = tools.filter(lambda tool: tool.name not in hidden) if hidden else tools
         if choice.names:  # a tool that is not shown cannot be chosen
-            names = tuple(name for name in choice.names if name in shown)
-            choice = ToolChoice(choice.mode, names) if names else ToolChoice("none")
+            choice = choice.among(shown)
         request = protocol.render(history, shown, choice, context.language)
-        request = replace(request, sampling=self.setup.sampling, grammar=grammar or request.grammar)
+        if grammar is not None or request.sampling != self.setup.sampling:
+            request = replace(request, sampling=self.setup.sampling, grammar=grammar or request.grammar)
+        model = self.setup.model.name
         context.emit(TurnStarted(turn=context.turn, protocol=protocol.name, model=model, request=request))
+        settings = tools.dispatch.settings_for(context, hidden)
+        reader = partial(protocol.reader, tools, self.session.new_call_id, settings)
         try:
-            reply, output = await self._sure_reply(request, protocol, history, tools, context)
+            reply, output = await self._reply(request, reader(), context)
+            if (again := getattr(protocol, "again", None)) is not None:  # `Doubting`, by its one method
+                said = Said(messages=history, tools=shown, request=request, output=output, reply=reply)
+                reply, output = await self._sure(again(said), said, reader, context)
         except ModelError as error:
             # What was refused may be the caller's own schema, which is the caller's to give up.
             refusal = None if self.shown or grammar is not None else self.way.refused(error, request)
@@ -96,39 +112,33 @@ class Asking:
                 raise
             context.emit(refusal)
             return await self.ask(history, tools, choice, context)
-        output = replace(output, usage=priced(self.setup.model, output))
-        step = self.way.heard(reply) if grammar is None else None
+        step = None
         if grammar is None:
-            reply = _grounded(reply, history, shown, self.way, context)
-        self._tell(reply, output, protocol, tuple(shown), context)
-        if step is not None:
-            context.emit(step)
-        raw = output.text or output.thinking
-        unread = raw if reply.problems else ""
-        asked = (*reply.calls, *reply.broken)
-        message = assistant(reply.text or "", asked, opaque=output.opaque, unread=unread)
-        return Answer(reply=reply, message=message, usage=output.usage, raw=raw)
+            step, reply = self.way.heard(reply), _grounded(reply, history, shown, self.way, context)
+        return self._taken(reply, output, protocol, shown, context, step=step)
 
-    def _tell(
+    def _taken(
         self,
         reply: Reply,
         output: ModelOutput,
         protocol: ModelProtocol,
-        tools: tuple[Tool, ...],
+        tools: ToolCollection,
         context: RunContext,
-    ) -> None:
-        """Emits what was read, and what was mended in reading it."""
-        raw = output.text or output.thinking
+        *,
+        step: SteppedDown | SteppedUp | None,
+    ) -> Answer:
+        """The answer as it stands in the history; emits what was read, and what was mended in reading it."""
+        raw, usage = output.text or output.thinking, priced(self.setup.model, output)
+        asked = (*reply.calls, *reply.broken)
         replied = ModelReplied(
             turn=context.turn,
             reply=reply,
             raw=raw,
-            usage=output.usage,
+            usage=usage,
             raw_calls=output.calls,
             finish_reason=output.finish_reason,
         )
         context.emit(replied)
-        asked = (*reply.calls, *reply.broken)
         if reply.problems or any(call.fixes for call in asked):
             mended = ReadingMended(
                 raw=raw,
@@ -137,36 +147,24 @@ class Asking:
                 raw_calls=output.calls,
                 model=self.setup.model.name,
                 protocol=protocol.name,
-                tools=tools,
+                tools=tuple(tools),
             )
             context.emit(mended)
+        if step is not None:
+            context.emit(step)
+        unread = raw if reply.problems else ""
+        message = assistant(reply.text or "", asked, opaque=output.opaque, unread=unread)
+        return Answer(reply=reply, message=message, usage=usage, raw=raw)
 
-    async def _sure_reply(
-        self,
-        request: ModelRequest,
-        protocol: ModelProtocol,
-        history: Sequence[Message],
-        tools: Toolset,
-        context: RunContext,
+    async def _sure(
+        self, doubt: Doubt | None, said: Said, reader: Callable[[], Reader], context: RunContext
     ) -> tuple[Reply, ModelOutput]:
-        """The model's output, read; where the protocol doubts it, what it says when it is asked further."""
-        settings = tools.dispatch.settings_for(context)
-
-        def reader() -> Reader:
-            return protocol.reader(tools, self.session.new_call_id, settings)
-
-        reply, output = await self._reply(request, reader(), context)
-        if not isinstance(protocol, Doubting):
-            return reply, output
-        shown = tools.offered(context)
-        doubt = protocol.again(
-            Said(messages=history, tools=shown, request=request, output=output, reply=reply)
-        )
+        """A reply that its protocol doubts, or what the model says when it is asked further."""
         if doubt is None:
-            return reply, output
+            return said.reply, said.output
         with heard_by(context.emit):
             told = await self.setup.model.complete(doubt.question)
-        settled, usage = doubt.settled(told), output.usage + told.usage
+        settled, usage = doubt.settled(told), said.output.usage + told.usage
         context.emit(
             AskedAgain(
                 reason=doubt.reason,
@@ -176,7 +174,7 @@ class Asking:
             )
         )
         if settled.instead is None:
-            return reply, replace(output, usage=usage)
+            return said.reply, replace(said.output, usage=usage)
         reply, output = await self._reply(settled.instead, reader(), context)
         return reply, replace(output, usage=usage + output.usage)
 
@@ -195,9 +193,7 @@ class Asking:
             reply = reader.read(output.text, output.calls, output.finish_reason)
         if reply.program is not None:
             reply = _first_steps(reply, context)
-        if output.calls:
-            reply = self._claimed(reply, {call.id for call in output.calls})
-        return await self._unique(reply), output
+        return await self._unique(reply, {call.id for call in output.calls}), output
 
     async def _streamed(self, request: ModelRequest, reader: Reader, context: RunContext) -> ModelOutput:
         output: ModelOutput | None = None
@@ -214,20 +210,24 @@ class Asking:
             )
         return output
 
-    def _claimed(self, reply: Reply, sent: set[str]) -> Reply:
-        """The reply with every provider's id (those that were `sent`) made unique in the session."""
+    async def _unique(self, reply: Reply, taken: Collection[str]) -> Reply:
+        """The reply with ids that no other call of the session has.
 
-        def claimed(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-            return tuple(replace(c, id=self.session.claim(c.id)) if c.id in sent else c for c in calls)
-
-        return replace(
-            reply, calls=claimed(reply.calls), broken=claimed(reply.broken) if reply.broken else ()
-        )
-
-    async def _unique(self, reply: Reply) -> Reply:
-        """The reply with new ids for those that a call of long ago has, which is not in memory."""
-        while taken := await self.session.known_calls([call.id for call in (*reply.calls, *reply.broken)]):
-            reply = self._claimed(reply, set(taken))
+        Args:
+            reply: what was read.
+            taken: ids that another may have: the provider's own. Those of long ago, which are not in memory, are looked up.
+        """
+        while taken or (
+            taken := await self.session.known_calls([c.id for c in (*reply.calls, *reply.broken)])
+        ):
+            own = {c.id: self.session.claim(c.id) for c in (*reply.calls, *reply.broken) if c.id in taken}
+            if any(name != new for name, new in own.items()):
+                calls, broken = (
+                    tuple(replace(call, id=own.get(call.id, call.id)) for call in calls)
+                    for calls in (reply.calls, reply.broken)
+                )
+                reply = replace(reply, calls=calls, broken=broken)
+            taken = ()
         return reply
 
 
@@ -235,14 +235,16 @@ def _grounded(
     reply: Reply, history: Sequence[Message], tools: ToolCollection, way: Way, context: RunContext
 ) -> Reply:
     """The reply without what nobody said: calls with an invented id go back to the model, idle values are left out."""
-    if not reply.calls or not (way.checks_values or way.drops_idle):
+    found = [tool for call in reply.calls if (tool := tools.get(call.name)) is not None]
+    is_checked = way.checks_values and any(map(id_parameters, found))
+    if not found or not (is_checked or way.drops_idle):
         return reply
     grounds = Grounds(history)
     if FINAL_ANSWER in tools:  # what an answer says may be worked out
         tools = tools.filter(lambda tool: tool.name != FINAL_ANSWER)
     if way.drops_idle:
         reply = replace(reply, calls=without_idle(reply.calls, grounds, tools))
-    if way.checks_values:
+    if is_checked:
         calls, broken = checked_values(reply.calls, grounds, tools, context.language)
         problems = tuple(call.problem for call in broken if call.problem is not None)
         reply = replace(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Container, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias
@@ -207,6 +207,11 @@ class ToolChoice:
     def allows(self, name: str) -> bool:
         """Whether a call to this tool is allowed."""
         return self.mode != "none" and (not self.names or name in self.names)
+
+    def among(self, shown: Container[object]) -> ToolChoice:
+        """The choice as it holds where only these tools are shown: an answer, where none of those that are named is."""
+        names = tuple(name for name in self.names if name in shown)
+        return ToolChoice(self.mode, names) if names else ToolChoice("none")
 
     def now(self, more: tuple[str, ...], *, is_done: bool) -> ToolChoice:
         """The choice as it holds in the middle of a run.
