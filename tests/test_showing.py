@@ -14,6 +14,7 @@ from toolhand.core.errors import ModelError, ModelFault, SettingsError
 from toolhand.core.events import HistoryTrimmed
 from toolhand.core.messages import ModelOutput, Note, RawCall, Usage, user
 from toolhand.core.tokens import message_tokens
+from toolhand.ladder import Steady
 from toolhand.showing import Showing
 from toolhand.testing import ScriptedModel
 
@@ -155,7 +156,7 @@ async def test_a_long_session_is_not_gone_through_at_each_turn():
         session = Session()
         session.append(*(message for number in range(count // 4) for message in exchange(number)))
         agent = Agent(ScriptedModel("x"), history=History(tokens=3_000))
-        showing, context = Showing(agent.setup, session), RunContext()
+        showing, context = Showing(agent.setup, session, Steady(agent.setup.protocol)), RunContext()
         taken = []
         for number in range(40):
             start = time.thread_time()

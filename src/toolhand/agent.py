@@ -307,7 +307,8 @@ class Agent(Generic[Output]):
         output: Any = None,
         streams: bool = False,
     ) -> Asked:
-        refuse_unknown("a run", options, RunOptions.__optional_keys__)
+        if not options.keys() <= RunOptions.__optional_keys__:
+            refuse_unknown("a run", options, RunOptions.__optional_keys__)
         check_values("a run", **({} if text is None else {"text": text}), **options)
         session, user, choice = options.get("session"), options.get("user", ""), options.get("tool_choice")
         if isinstance(session, str):
@@ -335,7 +336,7 @@ class Agent(Generic[Output]):
             decisions=decisions or {},
             streams=streams,
             on_event=options.get("on_event"),
-            output=output_type(output),
+            output=None if output is None else output_type(output),
             history=tuple(options.get("message_history", ())),
         )
 

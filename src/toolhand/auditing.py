@@ -11,16 +11,15 @@ from toolhand.observability.audit import AuditLog, AuditRecord
 from toolhand.sessions import codec
 from toolhand.sessions.background import blocking
 from toolhand.sessions.entries import AuditQuery, AuditRow
-from toolhand.sessions.session import Session
 from toolhand.sessions.store import SessionStore
 from toolhand.sessions.stored import StoredSession
 
 _DAY_SECONDS = 86_400.0
 
 
-def audit_sinks(session: Session) -> tuple[Sink, ...]:
-    """The audit of a run in this session: none where the session is not kept."""
-    return (AuditLog(_Rows(session)),) if isinstance(session, StoredSession) else ()
+def audit_of(session: StoredSession) -> Sink:
+    """The audit of a run in a session that is kept."""
+    return AuditLog(_Rows(session))
 
 
 class _Rows:

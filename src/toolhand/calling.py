@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from toolhand.core.approvals import PendingCall, pending_of
+from toolhand.core.approvals import PENDING, PendingCall, pending_of
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.events import ApprovalNeeded, CallFinished
@@ -14,6 +14,7 @@ from toolhand.core.messages import BoundCall, Message, ToolCall, ToolResult
 from toolhand.core.tools import ToolChoice
 from toolhand.planning import Planning, Way
 from toolhand.policies.sharing.loops import LoopDetector
+from toolhand.protocols.reading.planned import RUN_PLAN
 from toolhand.run import WORDS, Progress
 from toolhand.settling import Settling
 from toolhand.setup import Asked
@@ -67,34 +68,37 @@ class Calling:
             known: results of calls that do not run, by call id.
         """
         finished = dict(known or {})
-        for call in calls:  # whoever listens has not heard how these ended
+        for call in calls if finished else ():  # whoever listens has not heard how these ended
             if call.id in finished and self.session.ledger.of(call.id).result is None:
                 tool = tools.lookup(call.name)
                 context.emit(CallFinished(call=call, result=finished[call.id], seconds=0.0, tool=tool))
-        calls = self._within_limit(calls, context)
+        most = self.asked.limits.calls
+        if most is not None and len(self.progress.calls) + len(calls) > most:
+            calls = self._within_limit(calls, most, context)
         running = [call for call in calls if call.id not in finished]
         self._running = {call.id for call in running}
 
         def ended(result: ToolResult) -> None:
             finished[result.call_id] = result
-            if pending_of(result) is None:
+            if PENDING not in result.notes:
                 self.session.note_ended(result)
 
         try:
             await self.session.saved()  # the reply is kept before any of its calls runs
-            await self.planning.each(running, self.way(tools, context, choice), ended)
+            if any(call.name == RUN_PLAN for call in running):
+                await self.planning.each(running, self.way(tools, context, choice), ended)
+            else:
+                await tools.dispatch.each(running, context, choice, on_result=ended)
         finally:
-            settling = Settling(self.session, tools, context)
-            results = [finished.get(call.id) or settling.unfinished(call) for call in calls]
-            self._answer(calls, results, context)
+            if unfinished := [call for call in calls if call.id not in finished]:
+                settling = Settling(self.session, tools, context)
+                finished |= {call.id: settling.unfinished(call) for call in unfinished}
+            self._answer(calls, [finished[call.id] for call in calls], tools, context)
         await self.session.saved()
-        if self.progress.turns > 1 and not any(_polls(call, tools) for call in calls):
-            self.progress.is_looping = self._loops.turn(
-                [(call.name, call.arguments) for call in calls], results
-            )
 
     def way(self, tools: Toolset, context: RunContext, choice: ToolChoice) -> Way:
-        """What calls run with."""
+        """What the calls of a plan run with."""
+        most = self.asked.limits.calls
         return Way(
             tools=tools,
             context=context,
@@ -102,33 +106,34 @@ class Calling:
             session=self.session,
             decisions=self.asked.decisions,
             running=self._running,
-            most_calls=self._calls_left,
+            most_calls=None if most is None else max(0, most - len(self.progress.calls)),
         )
 
-    def _answer(self, calls: Sequence[ToolCall], results: Sequence[ToolResult], context: RunContext) -> None:
-        waiting = [(pending_of(result), result) for result in results]
-        self.pending = tuple(pending for pending, _ in waiting if pending is not None)
+    def _answer(
+        self, calls: Sequence[ToolCall], results: Sequence[ToolResult], tools: Toolset, context: RunContext
+    ) -> None:
+        """Puts the results into the history, and takes note of them for the run's account."""
+        waiting = [result for result in results if PENDING in result.notes]
+        self.pending = tuple(pending for result in waiting if (pending := pending_of(result)) is not None)
         for pending in self.pending:
             context.emit(ApprovalNeeded(pending=pending))
-        answered = [result for pending, result in waiting if pending is None]
-        self.session.suspended = context.memory if self.pending else {}
-        if answered:
-            self.session.append(Message(role="tool", parts=tuple(answered)))
-        self.progress.note(*self.planning.account(calls, results))
+        self.session.suspended = context.memory if waiting else {}
+        if len(waiting) < len(results):
+            answered = tuple(result for result in results if PENDING not in result.notes)
+            self.session.append(Message(role="tool", parts=answered))
+        told = self.planning.account(calls, results) if self.planning.steps else (calls, results)
+        self.progress.calls.extend(told[0])
+        self.progress.results.extend(told[1])
+        if self.progress.turns > 1 and not any(_polls(call, tools) for call in calls):
+            self.progress.is_looping = self._loops.turn(
+                [(call.name, call.arguments) for call in calls], results
+            )
 
-    @property
-    def _calls_left(self) -> int | None:
-        limit = self.asked.limits.calls
-        return None if limit is None else max(0, limit - len(self.progress.calls))
-
-    def _within_limit(self, calls: Sequence[ToolCall], context: RunContext) -> Sequence[ToolCall]:
+    def _within_limit(self, calls: Sequence[ToolCall], most: int, context: RunContext) -> Sequence[ToolCall]:
         """The calls, those beyond the run's limit with a problem instead of a run."""
-        limit, left = self.asked.limits.calls, self._calls_left
-        if left is None or left >= len(calls):
-            return calls
-        problem = ToolError(
-            code=ErrorCode.NOT_ALLOWED, message=WORDS[context.language]["calls"].format(limit=limit)
-        )
+        left = max(0, most - len(self.progress.calls))
+        message = WORDS[context.language]["calls"].format(limit=most)
+        problem = ToolError(code=ErrorCode.NOT_ALLOWED, message=message)
         return [*calls[:left], *(replace(call, problem=call.problem or problem) for call in calls[left:])]
 
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from toolhand.arguments.feedback import feedback
-from toolhand.auditing import audit_sinks
+from toolhand.auditing import audit_of
 from toolhand.calling import Calling
-from toolhand.core.approvals import PendingCall
 from toolhand.core.context import RunContext
 from toolhand.core.errors import SessionError, SettingsError
 from toolhand.core.events import (
@@ -27,17 +26,18 @@ from toolhand.core.events import (
     TextDelta,
 )
 from toolhand.core.language import language_of
-from toolhand.core.messages import Message, Note, Reply, Text, ToolCall, ToolResult, user
+from toolhand.core.messages import Message, Note, Reply, Text, ToolCall, user
 from toolhand.core.tools import ToolChoice
 from toolhand.observability import listening
 from toolhand.observability.defaults import default_sinks
+from toolhand.plan import Rules as PlanRules
 from toolhand.planning import Planning
-from toolhand.policies.deduplicate import is_stuck
 from toolhand.policies.shrinking.read_result import read_result_tool
 from toolhand.policies.shrinking.store import has_results
 from toolhand.replying import Replying
-from toolhand.run import WORDS, Progress, Run, Stopped
+from toolhand.run import WORDS, Run, Stopped
 from toolhand.sessions.healing import heal
+from toolhand.sessions.stored import StoredSession
 from toolhand.settling import Settling
 from toolhand.setup import Asked, Setup
 
@@ -68,10 +68,14 @@ class Conversation:
     def __init__(self, setup: Setup, asked: Asked) -> None:
         self.setup, self.asked, self.session = setup, asked, asked.session
         self.tools = setup.tools
-        self.planning = Planning(setup.plan_rules)
+        rules = getattr(setup.protocol, "rules", None)  # where it is one of plans
+        self.planning = Planning(rules if isinstance(rules, PlanRules) else PlanRules())
         self.calling = Calling(asked, self.planning)
         self.replying = Replying(setup, asked)
         self.answering = self.replying.answering
+        listener = () if asked.on_event is None else (_Listener(asked.on_event),)
+        audit = (audit_of(self.session),) if isinstance(self.session, StoredSession) else ()
+        self._sinks = (*listener, *default_sinks(), *setup.sinks, *audit)
         self._base = RunContext(
             user=asked.user or self.session.user,
             session_id=self.session.id,
@@ -81,76 +85,57 @@ class Conversation:
             roles=asked.roles,
             before_tool=self.calling.before_tool,
         )
-        listener = () if asked.on_event is None else (_Listener(asked.on_event),)
-        self._sinks = (*listener, *default_sinks(), *setup.sinks, *audit_sinks(self.session))
-        self.context = self._heard(self._base)
+        self._know()
+
+    def _know(self, **changes: Any) -> None:
+        """Changes what the run's policies and tools know of it, and who listens hears with its events."""
+        self._base = replace(self._base, **changes) if changes else self._base
+        self.context = listening(self._base, self._sinks) if self._sinks else self._base
         self.words = WORDS[self.context.language]
-
-    @property
-    def progress(self) -> Progress:
-        """What the run has used and found so far."""
-        return self.calling.progress
-
-    @property
-    def pending(self) -> tuple[PendingCall, ...]:
-        """The calls that wait for a person."""
-        return self.calling.pending
-
-    async def _run_calls(
-        self, calls: Sequence[ToolCall], choice: ToolChoice, known: Mapping[str, ToolResult] | None = None
-    ) -> None:
-        await self.calling.run(calls, self.tools, self.context, choice, known)
-
-    def _heard(self, context: RunContext) -> RunContext:
-        return listening(context, self._sinks) if self._sinks else context
 
     async def drive(self) -> Run[Any]:
         """The whole run."""
         model, said = self.setup.model.name, self.asked.text or ""
         self.context.emit(RunStarted(text=said, model=model, tools=tuple(self.tools)))
         try:
-            run = await self._driven()
+            if self.asked.text is None:
+                await self._check_exists()
+            async with self.session.held(self.asked.user):
+                run = await self._held()
         except BaseException as error:
             self.context.emit(RunFailed(exception=error))
             raise
         self.context.emit(RunFinished(run=run))
         return run
 
-    async def _driven(self) -> Run[Any]:
-        if self.asked.text is None and not await self.session.exists():
-            raise SessionError(f"there is no session '{self.session.id}': there is nothing to resume")
-        async with self.session.held(self.asked.user):
-            self._begin()
-            if self.asked.history:
-                self._take_over()
-            start = self.session.count
-            await self._open()
-            output: str | None = "" if self.pending else await self._planned_answer()
-            stopped: Stopped | None = None
-            while output is None:
-                stopped = self._limit_reached()
-                try:
-                    output = await self._turn() if stopped is None else await self._forced_answer(stopped)
-                except _TimeIsUp:
-                    if stopped is None:
-                        stopped = "time_limit"
-                        self.context.emit(LimitReached(limit=stopped))
-                    output = self._out_of_time()
-            return self._run(output, "approval" if self.pending else stopped, start)
-
-    def _begin(self) -> None:
-        """Sets what is known only now that the session is this run's: its clock, and what the run that it goes on with knew."""
+    async def _held(self) -> Run[Any]:
+        """The run, once it has the session to itself."""
         if (seconds := self.asked.limits.seconds) is not None:
-            self._base = replace(self._base, deadline=time.monotonic() + seconds)
+            self._know(deadline=time.monotonic() + seconds)
+        if self.asked.history:
+            self._take_over()
+        session, start = self.session, self.session.count
         if self.asked.text is None:
-            language = self.setup.language or language_of(self.session.last_words)
-            self._base = replace(self._base, language=language, memory=self.session.suspended)
-            if not self.session.suspended:
-                told = self.session.run_calls()
-                self.tools.dispatch.recall(*told, self._base)
-                self.planning.recall(*told, self._base)
-        self.context = self._heard(self._base)
-        self.words = WORDS[self.context.language]
+            await self._go_on()
+        else:
+            if start and (waiting := session.unanswered):  # no call stays without a result
+                await self._let_go(waiting)
+            session.append(user(self.asked.text))
+            await session.saved()
+        output: str | None = "" if self.calling.pending else None
+        if output is None and self.planning.answer is not None:
+            output = await self._planned_answer()
+        stopped: Stopped | None = None
+        while output is None:
+            stopped = self.calling.progress.limit_reached(self.asked.limits, self.context)
+            try:
+                output = await self._turn() if stopped is None else await self._forced_answer(stopped)
+            except _TimeIsUp:
+                if stopped is None:
+                    stopped = "time_limit"
+                    self.context.emit(LimitReached(limit=stopped))
+                output = self._out_of_time()
+        return self._run(output, "approval" if self.calling.pending else stopped, start)
 
     def _out_of_time(self) -> str:
         """What is said when the time ended in the midst of a reply: what had come of it, and that it is not all."""
@@ -162,28 +147,36 @@ class Conversation:
         self.session.append(Message(role="assistant", parts=(Text(shown + rest),)))
         return shown + rest
 
-    async def _open(self) -> None:
-        """Adds the user's message, or goes on with an interrupted run; either way no call stays without a result."""
-        session, waiting = self.session, self.session.unanswered
-        settling = Settling(session, self.tools, self.context)
-        if self.asked.text is None:
-            if not session.is_under_way:
-                raise SettingsError(
-                    f"the last run of session '{session.id}' has come to its end: there is nothing to resume"
-                )
-            if waiting:
-                known = settling.resumed(waiting, self.asked.decisions)
-                await self._run_calls(waiting, self._choice(), known)
-            return
-        if waiting:
-            way = self.calling.way(self.tools, self.context, ToolChoice())
-            known = {**settling.let_go(waiting), **self.planning.left(waiting, way)}
-            await self._run_calls(waiting, ToolChoice(), known)
-            self.calling.forget()
-            if left := session.unanswered:  # they would wait for a person
-                session.append(Message(role="tool", parts=tuple(map(settling.not_run, left))))
-        session.append(user(self.asked.text))
-        await session.saved()
+    async def _check_exists(self) -> None:
+        if not await self.session.exists():
+            raise SessionError(f"there is no session '{self.session.id}': there is nothing to resume")
+
+    async def _go_on(self) -> None:
+        """Goes on with an interrupted run, with what it knew."""
+        session = self.session
+        self._know(language=self.setup.language or language_of(session.last_words), memory=session.suspended)
+        if not session.suspended:
+            told = session.run_calls()
+            self.tools.dispatch.recall(*told, self._base)
+            self.planning.recall(*told, self._base)
+        if not session.is_under_way:
+            raise SettingsError(
+                f"the last run of session '{session.id}' has come to its end: there is nothing to resume"
+            )
+        if waiting := session.unanswered:
+            settling = Settling(session, self.tools, self.context)
+            known = settling.resumed(waiting, self.asked.decisions)
+            await self.calling.run(waiting, self.tools, self.context, self._choice(), known)
+
+    async def _let_go(self, waiting: Sequence[ToolCall]) -> None:
+        """Settles the calls of an interrupted run, as the user says something new instead."""
+        settling = Settling(self.session, self.tools, self.context)
+        way = self.calling.way(self.tools, self.context, ToolChoice())
+        known = {**settling.let_go(waiting), **self.planning.left(waiting, way)}
+        await self.calling.run(waiting, self.tools, self.context, ToolChoice(), known)
+        self.calling.forget()
+        if left := self.session.unanswered:  # they would wait for a person
+            self.session.append(Message(role="tool", parts=tuple(map(settling.not_run, left))))
 
     def _take_over(self) -> None:
         """Begins the session with a history from elsewhere, mended where it is damaged."""
@@ -196,13 +189,12 @@ class Conversation:
         if healed.repairs:
             self.context.emit(HistoryHealed(repairs=healed.repairs))
 
-    def _limit_reached(self) -> Stopped | None:
-        reached = self.progress.limit_reached(self.asked.limits, self.context.seconds_left)
-        return reached or ("loop" if self.progress.is_looping or is_stuck(self.context) else None)
-
     def _choice(self) -> ToolChoice:
+        choice = self.asked.choice
+        if choice.mode != "required" and not choice.names:
+            return choice
         more = (READ_RESULT,) if has_results(self.context) else ()
-        return self.asked.choice.now(more, is_done=bool(self.progress.calls))
+        return choice.now(more, is_done=bool(self.calling.progress.calls))
 
     async def _turn(self) -> str | None:
         """One reply and what it asks for; its text if it is the answer."""
@@ -210,18 +202,19 @@ class Conversation:
         reply = await self._ask(choice)
         calls = (*reply.calls, *reply.broken)
         if calls:
-            await self._run_calls(calls, choice)
+            await self.calling.run(calls, self.tools, self.context, choice)
         if self.answering is not None:
             self.session.append(*self.answering.replies(self.context.language))
             if self.answering.has_looked:
                 return self.answering.text if self.answering.has_ended else None
-        self.progress.repairs = 0 if reply.calls else self.progress.repairs + 1
+        progress = self.calling.progress
+        progress.repairs = 0 if reply.calls else progress.repairs + 1
         note = self._objection(reply)
-        if note is not None and not self.pending:
+        if note is not None and not self.calling.pending:
             self.session.append(Message(role="user", parts=(Note(note),)))
-        if self.pending:
+        if self.calling.pending:
             return reply.text or ""
-        if (answer := await self._planned_answer()) is not None:
+        if self.planning.answer is not None and (answer := await self._planned_answer()) is not None:
             return answer
         return None if calls or note is not None else reply.text
 
@@ -247,12 +240,9 @@ class Conversation:
             return "\n".join(feedback(problem, None, self.context.language) for problem in nameless)
         if reply.calls or reply.broken:
             return None
-        if (
-            self.asked.choice.mode == "required"
-            and not self.progress.calls
-            and not self.progress.has_insisted
-        ):
-            self.progress.has_insisted = True
+        progress = self.calling.progress
+        if self.asked.choice.mode == "required" and not progress.calls and not progress.has_insisted:
+            progress.has_insisted = True
             return self.words["call"]
         return None if (reply.text or "").strip() else self.words["empty"]
 
@@ -266,9 +256,9 @@ class Conversation:
         Raises:
             _TimeIsUp: when it takes longer.
         """
-        turn = self.progress.turns = self.progress.turns + 1
-        self.context = replace(self._base, turn=turn)
-        self.context = self._heard(self.context)
+        progress = self.calling.progress
+        progress.turns += 1
+        self._know(turn=progress.turns)
         if has_results(self.context) and READ_RESULT not in self.tools:
             self.tools = self.tools.extended(read_result_tool(name=READ_RESULT))
         limit = asyncio.timeout(self.context.seconds_left if grace is None else grace)
@@ -279,7 +269,7 @@ class Conversation:
             if not limit.expired():
                 raise
             raise _TimeIsUp from error
-        self.progress.usage += answer.usage
+        progress.usage += answer.usage
         self.session.append(answer.message)
         return answer.reply
 
@@ -296,25 +286,25 @@ class Conversation:
             grace = min(LONGEST_GRACE, max(SHORTEST_GRACE, seconds * SHARE_OF_GRACE))
         reply = await self._ask(ToolChoice("none"), grace)
         if calls := (*reply.calls, *reply.broken):
-            await self._run_calls(calls, ToolChoice("none"))
+            await self.calling.run(calls, self.tools, self.context, ToolChoice("none"))
         if self.answering is not None:
             return self.answering.text
         return reply.text or self.words["no_answer"].format(limit=limit)
 
     def _run(self, said: str, stopped: Stopped | None, start: int) -> Run[Any]:
-        messages, made = self.session.messages, self.answering and self.answering.made
+        progress, made = self.calling.progress, self.answering and self.answering.made
         if self.answering is not None and made is None:
             stopped = stopped or "output_invalid"
         return Run(
             output=said if self.answering is None else made and made.value,
             said=said,
             stopped=stopped or "answered",
-            messages=messages,
-            new_messages=messages[start:],
-            calls=tuple(self.progress.calls),
-            results=tuple(self.progress.results),
-            pending=self.pending,
-            usage=self.progress.usage,
+            messages=self.session.messages,
+            new_messages=tuple(self.session.since(start)),
+            calls=tuple(progress.calls),
+            results=tuple(progress.results),
+            pending=self.calling.pending,
+            usage=progress.usage,
             session_id=self.session.id,
             trace_id=self.context.trace_id,
         )

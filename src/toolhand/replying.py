@@ -23,31 +23,38 @@ class Replying:
     """
 
     def __init__(self, setup: Setup, asked: Asked) -> None:
-        self.showing = Showing(setup, asked.session)
-        self.answering = answering(setup, asked)
+        self.answering = answering(setup, asked) if asked.output or setup.output else None
         # Half a value is of no use: the words of a run whose answer has a type are not shown as they come.
         self.asking = Asking(setup, asked.session, streams=asked.streams and self.answering is None)
+        self.showing = Showing(setup, asked.session, self.asking.way)
 
-    async def reply(self, tools: Toolset, choice: ToolChoice, context: RunContext) -> Answer:
+    async def reply(
+        self, tools: Toolset, choice: ToolChoice, context: RunContext, *, is_second: bool = False
+    ) -> Answer:
         """Asks, and once more where the model refuses what it is asked and there is another way to ask.
 
         Args:
             tools: what it may call.
             choice: which of them.
             context: the turn's.
+            is_second: whether it was asked in vain already.
 
         Raises:
             ModelError: when the model's server fails.
         """
+        sentence = grammar = None
+        shown, allowed = tools, choice
+        if self.answering is not None:
+            protocol = self.asking.way.protocol.name
+            allowed, shown, sentence = self.answering.prepare(choice, tools, protocol, context.language)
+            grammar = self.answering.grammar
+        messages = await self.showing.messages(shown, context, sentence)
         try:
-            answer = await self._asked_once(tools, choice, context)
+            answer = await self.asking.ask(messages, shown, allowed, context, grammar=grammar)
         except ModelError as error:
-            is_mended = self.showing.makes_room(error) or (
-                self.answering is not None and self.answering.gives_up_schema(error)
-            )
-            if self.asking.shown or not is_mended:
+            if is_second or self.asking.shown or not self._mends(error):
                 raise
-            answer = await self._asked_once(tools, choice, context)
+            return await self.reply(tools, choice, context, is_second=True)
         self.showing.count(answer.usage)
         if self.answering is None:
             return answer
@@ -55,12 +62,8 @@ class Replying:
         reply, message = await self.answering.judge(answer.reply, answer.message, answer.raw, settings)
         return replace(answer, reply=reply, message=message)
 
-    async def _asked_once(self, tools: Toolset, choice: ToolChoice, context: RunContext) -> Answer:
-        """Shows the model what there is room for, and what it may call."""
-        sentence = grammar = None
-        if self.answering is not None:
-            protocol = self.asking.way.protocol.name
-            choice, tools, sentence = self.answering.prepare(choice, tools, protocol, context.language)
-            grammar = self.answering.grammar
-        messages = await self.showing.messages(tools, context, sentence)
-        return await self.asking.ask(messages, tools, choice, context, grammar=grammar)
+    def _mends(self, error: ModelError) -> bool:
+        """Whether another request may be taken where this one was refused: a shorter one, or one without a schema."""
+        return self.showing.makes_room(error) or (
+            self.answering is not None and self.answering.gives_up_schema(error)
+        )

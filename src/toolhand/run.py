@@ -9,9 +9,11 @@ from typing import Generic, Literal
 from typing_extensions import TypeVar
 
 from toolhand.core.approvals import PendingCall
+from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, SettingsError
 from toolhand.core.language import Language
 from toolhand.core.messages import Message, ToolCall, ToolResult, Usage
+from toolhand.policies.deduplicate import is_stuck
 
 Output = TypeVar("Output", default=str)
 
@@ -119,13 +121,8 @@ class Progress:
     has_insisted: bool = False
     is_looping: bool = False
 
-    def note(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
-        """Takes note of calls and their results, in the same order."""
-        self.calls.extend(calls)
-        self.results.extend(results)
-
-    def limit_reached(self, limits: Limits, seconds_left: float | None) -> Stopped | None:
-        """The limit that is used up, or None."""
+    def limit_reached(self, limits: Limits, context: RunContext) -> Stopped | None:
+        """The limit that is used up, or "loop" where the run gets nowhere, or None."""
         if self.turns >= limits.turns:
             return "turn_limit"
         if limits.calls is not None and len(self.calls) >= limits.calls:
@@ -134,9 +131,11 @@ class Progress:
             return "token_limit"
         if limits.cost is not None and (self.usage.cost or 0.0) >= limits.cost:
             return "cost_limit"
-        if seconds_left == 0.0:
+        if context.deadline is not None and context.seconds_left == 0.0:
             return "time_limit"
-        return "repair_limit" if self.repairs >= limits.repairs else None
+        if self.repairs >= limits.repairs:
+            return "repair_limit"
+        return "loop" if self.is_looping or is_stuck(context) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,6 @@ from toolhand.core.tools import ToolChoice
 from toolhand.models import Model
 from toolhand.observability import Sink
 from toolhand.output import OutputType
-from toolhand.plan import Rules as PlanRules
 from toolhand.protocols import ModelProtocol
 from toolhand.run import Limits
 from toolhand.sessions.session import Session
@@ -47,12 +46,6 @@ class Setup:
     sinks: tuple[Sink, ...] = ()
     history: History = field(default_factory=History)
     output: OutputType | None = None
-
-    @property
-    def plan_rules(self) -> PlanRules:
-        """How plans run: as the protocol says, where it is one of plans."""
-        rules = getattr(self.protocol, "rules", None)
-        return rules if isinstance(rules, PlanRules) else PlanRules()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

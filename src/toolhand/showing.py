@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from functools import lru_cache
 from typing import Final
 
 from toolhand.core.context import RunContext
@@ -10,8 +10,9 @@ from toolhand.core.errors import ModelError, ModelFault
 from toolhand.core.events import HistoryTrimmed
 from toolhand.core.messages import Message, Usage, system
 from toolhand.core.tokens import estimate_tokens
-from toolhand.ladder import instructs, way_of
+from toolhand.ladder import Way
 from toolhand.models.facts import facts
+from toolhand.protocols.constrained import Constrained
 from toolhand.run import WORDS
 from toolhand.sessions.session import Session
 from toolhand.sessions.trimming import Bounds, Window
@@ -44,18 +45,13 @@ class Showing:
     Args:
         setup: what the agent is made of.
         session: the conversation.
+        way: how it speaks to its model.
     """
 
-    def __init__(self, setup: Setup, session: Session) -> None:
-        self.setup, self.session = setup, session
-        self._tools: tuple[Toolset | None, int] = (None, 0)
+    def __init__(self, setup: Setup, session: Session, way: Way) -> None:
+        self.setup, self.session, self.way = setup, session, way
+        self._window = Window()
         self._fixed = 0
-
-    @property
-    def _window(self) -> Window:
-        if self.session.window is None:
-            self.session.window = Window()
-        return self.session.window
 
     async def messages(
         self, tools: Toolset, context: RunContext, sentence: str | None = None
@@ -67,20 +63,18 @@ class Showing:
             context: the run's; hears of it when the history is trimmed.
             sentence: what the instructions say about the answer; None for their own words about it.
         """
-        window, history = self._window, self.setup.history
+        session, history = self.session, self.setup.history
+        window = self._window = session.window = session.window or Window()
         window.language = context.language
-        head, first = [self._instructions(tools, context, sentence)], self.session.first
-        if first is not None and first.role == "system":
-            head.append(first.text)
-        self._fixed = self._tools_tokens(tools) + sum(map(estimate_tokens, head))
+        head = self._instructions(tools, context, sentence)
+        self._fixed = tools.tokens + sum(map(_tokens_of, head))
         bounds = self._bounds()
-        self._catch_up(bounds)
-        before, cuts = window.shown, window.cuts
+        if window.seen < session.count:
+            self._catch_up(bounds)
+        cuts = window.cuts
         shown = await window.fit(bounds, history.keep, history.summarise)
         if window.cuts > cuts:
-            trimmed = HistoryTrimmed(
-                messages=len(shown), tokens=window.tokens, left_out=max(0, before - len(shown))
-            )
+            trimmed = HistoryTrimmed(messages=len(shown), tokens=window.tokens, left_out=window.last_cut)
             context.emit(trimmed)
         if window.has_left_out or window.view.short_until:
             head.append(WORDS[context.language]["left_out"])
@@ -100,23 +94,16 @@ class Showing:
         self._window.most_tokens = max(LEAST_TOKENS, int(self._window.tokens * AFTER_OVERFLOW))
         return True
 
-    def _instructions(self, tools: Toolset, context: RunContext, sentence: str | None) -> str:
-        words, given = WORDS[context.language], self.setup.instructions
-        if (
-            given is None
-            and len(tools)
-            and not instructs(way_of(self.setup.protocol, self.session.id).protocol)
-        ):
-            answer = words["answer"] if sentence is None else sentence
-            return f"{words['facts']} {answer}".strip()
-        return "\n\n".join(filter(None, (given, sentence)))
-
-    def _tools_tokens(self, tools: Toolset) -> int:
-        known, tokens = self._tools
-        if known is not tools:
-            tokens = estimate_tokens(json.dumps(tools.schemas(), ensure_ascii=False)) if len(tools) else 0
-            self._tools = (tools, tokens)
-        return tokens
+    def _instructions(self, tools: Toolset, context: RunContext, sentence: str | None) -> list[str]:
+        """What is said before the history: by the program, and by a history that begins with such words itself."""
+        words, given, first = WORDS[context.language], self.setup.instructions, self.session.first
+        head = [given or "", sentence or ""]
+        # A constrained protocol's own rules say all that a model has to know.
+        if given is None and tools.tokens and not isinstance(self.way.protocol, Constrained):
+            head = [f"{words['facts']} {words['answer'] if sentence is None else sentence}".strip()]
+        if first is not None and first.role == "system":
+            head.append(first.text)
+        return head
 
     def _bounds(self) -> Bounds:
         history, known = self.setup.history, facts(self.setup.model)
@@ -133,9 +120,13 @@ class Showing:
 
     def _catch_up(self, bounds: Bounds) -> None:
         window, session = self._window, self.session
-        if window.seen == 0 and session.view is not None and session.view.fits(session.count):
-            window.restore(session.view, session.messages[session.view.start :])
-        elif window.seen == 0 and session.count:
-            window.begin(session.newest_first(), session.count, bounds, self.setup.history.keep)
-        elif window.seen < session.count:
+        if window.seen or session.count == 1:
             window.extend(session.since(window.seen))
+        elif session.view is not None and session.view.fits(session.count):
+            window.restore(session.view, session.messages[session.view.start :])
+        else:
+            window.begin(session.newest_first(), session.count, bounds, self.setup.history.keep)
+
+
+_tokens_of = lru_cache(maxsize=64)(estimate_tokens)
+"""The same for instructions, which stay the same from turn to turn."""

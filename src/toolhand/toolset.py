@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from toolhand.core.context import RunContext
 from toolhand.core.language import chosen_language
 from toolhand.core.messages import ToolCall, ToolResult
+from toolhand.core.tokens import estimate_tokens
 from toolhand.core.tools import Tool
 from toolhand.execution.dispatch import Dispatcher
 from toolhand.execution.running import run_blocking
@@ -93,6 +95,11 @@ class Toolset(ToolCollection):
     def exported(self, provider: str = "openai") -> list[Exported]:
         """The same with what stands beside a schema: notes on what could not be said, and the way back for a call's arguments."""
         return [exported(tool, provider) for tool in self]
+
+    @cached_property
+    def tokens(self) -> int:
+        """About how many tokens their schemas take of a prompt."""
+        return estimate_tokens(json.dumps(self.schemas(), ensure_ascii=False)) if len(self) else 0
 
     @cached_property
     def dispatch(self) -> Dispatcher:

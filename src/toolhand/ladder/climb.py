@@ -206,11 +206,6 @@ def way_of(protocol: ModelProtocol, session_id: str) -> Way:
     return protocol.climb(session_id) if isinstance(protocol, Ladder) else Steady(protocol)
 
 
-def instructs(protocol: ModelProtocol) -> bool:
-    """Whether a protocol's own rules say all that a model has to know, so that no default instructions go before them."""
-    return isinstance(protocol, Constrained)
-
-
 def _rung(name: str, profile: Profile) -> ModelProtocol:
     found: ModelProtocol | None = plugins.found("protocols", name, "PROTOCOL")
     if found is None:

@@ -19,13 +19,10 @@ _LOGGERS: Final = (logging.root, logging.getLogger("toolhand"), RUNS, CALLS, REA
 
 def default_sinks() -> tuple[Sink, ...]:
     """The sinks that are always there: none where no handler would write what they say, as in a program without logging."""
-    log = (_LOG,) if any(_is_read(logger) for logger in _LOGGERS) else ()
+    handlers = (handler for logger in _LOGGERS for handler in logger.handlers)
+    log = (_LOG,) if any(not isinstance(handler, logging.NullHandler) for handler in handlers) else ()
     path = os.environ.get(VARIABLE, "").strip()
     return (*log, _drift_log(path)) if path else log
-
-
-def _is_read(logger: logging.Logger) -> bool:
-    return any(not isinstance(handler, logging.NullHandler) for handler in logger.handlers)
 
 
 @lru_cache(maxsize=8)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from toolhand.core.canonical import canonical
@@ -12,6 +12,7 @@ from toolhand.core.messages import ToolResult
 _Turn = tuple[tuple[str, str], ...]
 
 
+@dataclass(slots=True)
 class LoopDetector:
     """Compares turns by their calls, and by their results where these are given.
 
@@ -23,10 +24,9 @@ class LoopDetector:
         longest: of how many turns a round may consist.
     """
 
-    def __init__(self, limit: int = 3, longest: int = 4) -> None:
-        self._limit = limit
-        self._longest = longest
-        self._turns: deque[_Turn] = deque(maxlen=limit * longest)
+    limit: int = 3
+    longest: int = 4
+    _turns: list[_Turn] = field(default_factory=list, init=False)
 
     def turn(
         self, calls: Iterable[tuple[str, Mapping[str, Any]]], results: Sequence[ToolResult] = ()
@@ -46,15 +46,15 @@ class LoopDetector:
             for number, (name, arguments) in enumerate(calls)
         ]
         if not asked:
-            self._turns.clear()
+            self._turns = []
             return False
-        self._turns.append(tuple(sorted(asked)))
-        turns = list(self._turns)
-        return any(self._is_round(turns, length) for length in range(1, self._longest + 1))
+        self._turns = [*self._turns, tuple(sorted(asked))][-self.limit * self.longest :]
+        return any(self._is_round(length) for length in range(1, self.longest + 1))
 
-    def _is_round(self, turns: list[_Turn], length: int) -> bool:
-        needed = length * self._limit
-        recent = turns[-needed:]
+    def _is_round(self, length: int) -> bool:
+        """Whether the last turns are rounds of so many."""
+        needed = length * self.limit
+        recent = self._turns[-needed:]
         return len(recent) == needed and recent[length:] == recent[:-length]
 
 

@@ -56,7 +56,7 @@ def entry_of(message: Message, language: Language = "en", place: int = 0) -> Ent
         place=place,
         message=message,
         tokens=message_tokens(message, language),
-        messages=max(1, len(message.results)),
+        messages=sum(isinstance(part, ToolResult) for part in message.parts) or 1,
         turns=int(message.role == "assistant"),
     )
 

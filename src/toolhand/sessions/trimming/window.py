@@ -73,12 +73,17 @@ class Window:
         """How many of the session's messages it has taken in."""
         self.cuts = 0
         """How often it was cut."""
+        self.last_cut = 0
+        """How many messages the last cut left out."""
+        self.has_left_out = False
+        """Whether something of the history is not shown."""
         self.factor = 1.0
         """How many tokens the model's server counts for one that is estimated."""
         self.most_tokens: int | None = None
         """The most that may be shown since the model refused more, in estimated tokens."""
         self._lead = 0  # how many system messages the history begins with
         self._entries: list[Entry] = []
+        self._messages: list[Message] = []  # theirs
         self._size = Size()
         self._told: dict[str, str] = {}
 
@@ -86,11 +91,6 @@ class Window:
     def tokens(self) -> int:
         """About how many tokens the shown messages take."""
         return self._size.tokens
-
-    @property
-    def shown(self) -> int:
-        """How many messages are shown."""
-        return len(self._entries)
 
     def correct(self, ratio: float) -> None:
         """Brings the factor nearer to what a server counted.
@@ -100,17 +100,13 @@ class Window:
         """
         self.factor = (self.factor + min(2.5, max(0.5, ratio))) / 2
 
-    @property
-    def has_left_out(self) -> bool:
-        """Whether something of the history is not shown."""
-        return self.view.start > 0 or self.view.gap_end > self.view.gap_start
-
     def extend(self, messages: Iterable[Message]) -> None:
         """Takes in what was said since the last time."""
         for message in messages:
             if message.role != "system":
                 entry = entry_of(message, self.language, self.seen)
                 self._entries.append(entry)
+                self._messages.append(message)
                 self._size.add(entry)
             elif self.seen == self._lead:
                 self._lead += 1
@@ -165,8 +161,10 @@ class Window:
 
     def _take(self, entries: list[Entry], seen: int) -> None:
         self._entries, self.seen = entries, seen
+        self._messages = [entry.message for entry in entries]
         self._size = Size.of(entries)
-        self.view = self._view()
+        self.view = view = self._view()
+        self.has_left_out = view.start > 0 or view.gap_end > view.gap_start
 
     def _view(self) -> View:
         """Where the entries are cut."""
@@ -192,7 +190,7 @@ class Window:
         """
         if bounds.exceeded(self._size):
             await self._cut(bounds, bounds.part(keep), summarise)
-        return [entry.message for entry in self._entries]
+        return self._messages.copy()
 
     async def _cut(self, bounds: Bounds, target: Bounds, summarise: Summarise | None) -> None:
         shorten: Shorten = by_rule(self.language)
@@ -211,6 +209,7 @@ class Window:
         ):
             return  # nothing of it can go
         self.cuts += 1
+        self.last_cut = len(self._entries) - len(kept)
         self._take(kept, self.seen)
 
     async def _ask(self, summarise: Summarise) -> None:
