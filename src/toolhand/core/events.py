@@ -283,7 +283,7 @@ class AskedAgain:
 
     Args:
         reason: what was doubtful, such as "fit": whether a tool fits at all.
-        sure: how sure it is after the question that the reply is meant, 0 to 1.
+        sure: how sure it is after the question that a call is meant, 0 to 1.
         is_kept: whether the reply counts after all; else the model was asked for another.
         usage: tokens of the question.
     """

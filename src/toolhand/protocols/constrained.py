@@ -22,6 +22,7 @@ from toolhand.protocols.doubts import (
     ODDS,
     PLAIN_FIT,
     PLAIN_SHARE,
+    PLAIN_UNFIT,
     fit_of,
     is_answering_results,
     question,
@@ -31,7 +32,7 @@ from toolhand.protocols.doubts import (
 from toolhand.protocols.prompting import Writing, filled, framed_text, rendered, written_arguments
 from toolhand.protocols.reading.answers import AnswerReader
 from toolhand.protocols.reading.stream import TextReader
-from toolhand.protocols.reply_schema import ANSWER, ANSWER_ONLY, CALLS, DECISION, reply_schema
+from toolhand.protocols.reply_schema import ANSWER, ANSWER_ONLY, CALLS, DECISION, other_branch, reply_schema
 from toolhand.protocols.signatures import signatures
 from toolhand.tools.collection import ToolCollection
 
@@ -130,7 +131,8 @@ class Constrained:
 
     Args:
         name: its file's name.
-        least_sure: how sure it must be that a call is meant, 0 to 1, as `doubts.sureness` tells it. 0 doubts nothing.
+        least_sure: how sure it must be that a call is meant, 0 to 1, as `doubts.sureness` tells it. Where it is less sure, only an
+            answer counts, and where it is as sure, only calls do. 0 doubts nothing.
     """
 
     name: str = "constrained"
@@ -148,27 +150,30 @@ class Constrained:
         return replace(request, grammar=grammar, odds=odds)
 
     def reader(self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings) -> Reader:
-        """Reads calls or the answer; the answer's text is shown while it is being written."""
-        return AnswerReader(TextReader(tools, new_id, settings))
+        """Reads calls or the answer; the answer's text is shown while it is being written, unless it may yet be doubted."""
+        return AnswerReader(TextReader(tools, new_id, settings), is_held=bool(self.least_sure))
 
     def again(self, said: Said) -> Doubt | None:
-        """Where it calls without being sure that a tool fits: first a question of one word, then only an answer is left to give.
+        """Where it is not sure whether a tool fits: first a question of one word, then only an answer, or only calls, are left.
 
-        Nothing of such a reply has been shown, as calls are not. The server has read most of both prompts already.
+        Nothing of such a reply has been shown: calls are not, and the answer was held. The server has read most of both prompts
+        already.
         """
-        if not said.request.odds or not said.reply.calls or is_answering_results(said.messages):
+        calls, grammar = said.reply.calls, said.request.grammar
+        if not said.request.odds or grammar is None or is_answering_results(said.messages):
             return None
         fit = fit_of(said.output.odds)
-        if fit is None:
+        if fit is None or (said.reply.broken and not calls):
             return None
-        share = grounded_share(said.reply.calls, Grounds(said.messages), said.tools)
-        if fit >= PLAIN_FIT and (share is None or share >= PLAIN_SHARE):
+        share = grounded_share(calls, Grounds(said.messages), said.tools)
+        if (fit >= PLAIN_FIT and (share is None or share >= PLAIN_SHARE)) if calls else fit < PLAIN_UNFIT:
             return None
 
         def settled(output: ModelOutput) -> Settled:
             sure = sureness(fit, yes_of(output.odds), share)
-            instead = replace(said.request, grammar=ANSWER_ONLY, odds=0)
-            return Settled(sure, None if sure >= self.least_sure else instead)
+            if bool(calls) is (sure >= self.least_sure):
+                return Settled(sure, None)
+            return Settled(sure, replace(said.request, grammar=other_branch(grammar, bool(calls)), odds=0))
 
         asked = rendered(_QUESTION, said.messages, said.tools, ToolChoice(), said.request.language)
         sampling = replace(said.request.sampling, max_tokens=1)

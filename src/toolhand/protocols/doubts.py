@@ -31,6 +31,9 @@ PLAIN_FIT: Final = 0.9
 PLAIN_SHARE: Final = 0.5
 """A decision that was so likely, with so much of its calls said, needs no second question."""
 
+PLAIN_UNFIT: Final = 0.02
+"""A decision against all tools that was so likely needs none either."""
+
 _EDGE: Final = " \n\t\"'{:,.。"
 
 # In English for every conversation: small models answer this question far better in it, and only one word comes back.

@@ -68,6 +68,17 @@ def reply_schema(tools: ToolCollection, choice: ToolChoice) -> dict[str, Any] | 
     return {"anyOf": [calls, ANSWER_ONLY]}
 
 
+def other_branch(grammar: Mapping[str, Any], has_called: bool) -> Mapping[str, Any]:
+    """What is left of a reply's schema when its decision is turned round.
+
+    Args:
+        grammar: a schema with both decisions, as `reply_schema` gives it.
+        has_called: whether the reply was calls.
+    """
+    branch: Mapping[str, Any] = grammar["anyOf"][1 if has_called else 0]
+    return branch
+
+
 def _calls(tools: list[Tool]) -> dict[str, Any]:
     options = [_call({"const": tool.name}, _arguments(tool)) for tool in tools]
     if len(tools) > 1 and len(json.dumps(options, default=str)) > LARGEST:

@@ -99,10 +99,12 @@ class AnswerReader:
 
     Args:
         inner: reads the answer's text, and every reply that is no such object.
+        is_held: whether the answer of such an object is shown only when it has ended.
     """
 
-    def __init__(self, inner: TextReader) -> None:
+    def __init__(self, inner: TextReader, *, is_held: bool = False) -> None:
         self._inner = inner
+        self._is_held = is_held
         self._chunks: list[str] = []
         self._head = ""
         self._is_head = True
@@ -121,7 +123,9 @@ class AnswerReader:
             else:
                 return ""
             self._is_head = False
-        return self._inner.feed(chunk if self._string is None else self._string.feed(chunk))
+        if self._string is None:
+            return self._inner.feed(chunk)
+        return "" if self._is_held else self._inner.feed(self._string.feed(chunk))
 
     def finish(self, calls: Sequence[RawCall] = (), finish_reason: FinishReason = "stop") -> Reply:
         """Ends the reading."""
