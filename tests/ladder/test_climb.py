@@ -6,7 +6,7 @@ import pytest
 
 from toolhand import Agent, tool
 from toolhand.core.errors import ModelError, ModelFault, SettingsError
-from toolhand.core.events import AskedAgain, SteppedDown, SteppedUp, TurnStarted
+from toolhand.core.events import AskedAgain, SteppedDown, SteppedUp, TextDelta, TurnStarted
 from toolhand.core.messages import ModelOutput, Odds, RawCall, Reply, ToolCall, Usage, user
 from toolhand.ladder import Ladder, Profile, way_of
 from toolhand.ladder.climb import LONGEST_RECOVERY, MOST_SESSIONS
@@ -254,6 +254,32 @@ async def test_a_call_that_is_not_sure_to_be_meant_becomes_an_answer(streams, te
         assert "yes or no" in question.messages[0].text
     if not is_called:
         assert "anyOf" not in model.requests[2].grammar
+        assert model.requests[2].messages == model.requests[0].messages
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize(
+    ("fit", "yes", "is_called"),
+    [(0.4, 0.95, True), (0.4, 0.3, False), (0.1, 0.7, False), (0.01, None, False)],
+)
+async def test_an_answer_that_is_not_sure_to_be_meant_becomes_a_call(streams, fit, yes, is_called):
+    doubted = '{"fits": false, "answer": "It is warm."}'
+    script = [output(doubted, fit), *([] if yes is None else [word(yes)]), *([CALL] if is_called else [])]
+    model = ScriptedModel([*script, '{"fits": false, "answer": "21 degrees."}'])
+    agent = Agent(model, tools=[get_weather], protocol=doubting())
+    events = []
+    if streams:
+        events = [event async for event in agent.stream("The weather in Oslo?")]
+    else:
+        await agent.run("The weather in Oslo?", on_event=events.append)
+    run = events[-1].run
+    assert len(run.calls) == is_called
+    assert run.text == ("21 degrees." if is_called else "It is warm.")
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) in ("", run.text)
+    again = [event for event in events if isinstance(event, AskedAgain)]
+    assert [event.is_kept for event in again] == ([] if yes is None else [not is_called])
+    if is_called:
+        assert list(model.requests[2].grammar["properties"]) == ["fits", "calls"]
         assert model.requests[2].messages == model.requests[0].messages
 
 
