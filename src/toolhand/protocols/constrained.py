@@ -131,8 +131,8 @@ class Constrained:
 
     Args:
         name: its file's name.
-        least_sure: how sure it must be that a call is meant, 0 to 1, as `doubts.sureness` tells it. Where it is less sure, only an
-            answer counts, and where it is as sure, only calls do. 0 doubts nothing.
+        least_sure: how sure it must be that a call is meant, 0 to 1, as `doubts.sureness` tells it. Where it is less sure, only
+            an answer counts, and where it is as sure, only calls do. 0 doubts nothing.
     """
 
     name: str = "constrained"
