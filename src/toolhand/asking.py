@@ -105,8 +105,6 @@ class Asking:
             if (again := getattr(protocol, "again", None)) is not None:  # `Doubting`, by its one method
                 said = Said(messages=history, tools=shown, request=request, output=output, reply=reply)
                 reply, output = await self._sure(again(said), said, reader, context)
-            if self.streams:
-                self._show_rest(reply, context)
         except ModelError as error:
             # What was refused may be the caller's own schema, which is the caller's to give up.
             refusal = None if self.shown or grammar is not None else self.way.refused(error, request)
@@ -130,6 +128,8 @@ class Asking:
         step: SteppedDown | SteppedUp | None,
     ) -> Answer:
         """The answer as it stands in the history; emits what was read, and what was mended in reading it."""
+        if self.streams and (rest := (reply.text or "").removeprefix(self.shown)):
+            context.emit(TextDelta(text=rest))  # nothing of it is doubted any more
         raw, usage = output.text or output.thinking, priced(self.setup.model, output)
         asked = (*reply.calls, *reply.broken)
         replied = ModelReplied(
@@ -194,11 +194,6 @@ class Asking:
         if reply.program is not None:
             reply = _first_steps(reply, context)
         return await self._unique(reply, {call.id for call in output.calls}), output
-
-    def _show_rest(self, reply: Reply, context: RunContext) -> None:
-        """Shows what was not shown while it came: the reply is final now, doubted or not."""
-        if rest := (reply.text or "").removeprefix(self.shown):
-            context.emit(TextDelta(text=rest))
 
     async def _streamed(self, request: ModelRequest, reader: Reader, context: RunContext) -> ModelOutput:
         output: ModelOutput | None = None
