@@ -67,7 +67,7 @@ class Conversation:
 
     def __init__(self, setup: Setup, asked: Asked) -> None:
         self.setup, self.asked, self.session = setup, asked, asked.session
-        self.tools = setup.tools
+        self.tools = setup.tools.now()  # a server's list may have changed since the last run
         rules = getattr(setup.protocol, "rules", None)  # where it is one of plans
         self.planning = Planning(rules if isinstance(rules, PlanRules) else PlanRules())
         self.calling = Calling(asked, self.planning)

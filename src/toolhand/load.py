@@ -22,7 +22,8 @@ def load_tools(sources: str, *, database: Path | None = None, root: Path | None 
     """The tools from a comma-separated list.
 
     Args:
-        sources: "builtin", paths of Python files, names of modules, or "openapi:" before a document's path or address.
+        sources: "builtin", paths of Python files, names of modules, "openapi:" before a document's path or address,
+            or "mcp:" before an MCP server's command, address or `.json` file.
         database: an SQLite file for the built-in SQL tools.
         root: a folder for the built-in file tools.
 
@@ -33,8 +34,8 @@ def load_tools(sources: str, *, database: Path | None = None, root: Path | None 
     if not named:
         raise SettingsError(
             say(
-                "no tools are named: write builtin, a .py file, a module or openapi:DOCUMENT",
-                "没有指定工具：请写 builtin、.py 文件、模块名或 openapi:文档",
+                "no tools are named: write builtin, a .py file, a module, openapi:DOCUMENT or mcp:SERVER",
+                "没有指定工具：请写 builtin、.py 文件、模块名、openapi:文档 或 mcp:服务器",
             )
         )
     found: list[Tool] = []
@@ -43,6 +44,8 @@ def load_tools(sources: str, *, database: Path | None = None, root: Path | None 
             found += builtin_tools(database=database, root=root)
         elif source.startswith("openapi:"):
             found += Toolset.from_openapi(source.removeprefix("openapi:"))
+        elif source.startswith("mcp:"):
+            found += Toolset.from_mcp(source.removeprefix("mcp:"))
         else:
             found += _tools_of(_module(source), source)
     return Toolset(found)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, Unpack, cast
 
 from toolhand.core.context import RunContext
+from toolhand.core.errors import ToolDefinitionError
 from toolhand.core.language import chosen_language
 from toolhand.core.messages import ToolCall, ToolResult
 from toolhand.core.tokens import estimate_tokens
@@ -26,7 +28,12 @@ from toolhand.tools.export import Exported, exported, schema
 from toolhand.tools.openai import from_openai
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
+    from toolhand.mcp import McpOptions
     from toolhand.openapi.options import OpenAPIOptions
+
+_LOG: Final = logging.getLogger("toolhand")
 
 
 class Toolset(ToolCollection):
@@ -47,6 +54,9 @@ class Toolset(ToolCollection):
         super().__init__(each_tool(tools) if policies is None else _behind(tuple(policies), each_tool(tools)))
         self._policies = policies
         self._numbers = itertools.count(1)
+        self.live = _live_in(tools)
+        self._given: Any = tools if self.live else ()
+        self._newer: Toolset | None = None
 
     @classmethod
     def from_openai(
@@ -79,6 +89,59 @@ class Toolset(ToolCollection):
         from toolhand.openapi import openapi_tools  # noqa: PLC0415 - loads the HTTP client
 
         return cls(openapi_tools(document, **options))
+
+    @staticmethod
+    def from_mcp(
+        server: Any, *, policies: Sequence[Policy] | None = None, **options: Unpack[McpOptions]
+    ) -> LiveToolset:
+        """The tools of one MCP server or of several, started when they are first needed, or by `async with`.
+
+        Args:
+            server: a command line ("npx -y some-server") or its words; an "http(s)://" address; a `.json` file or a dict with
+                `mcpServers`, as other clients have; a dict of any of these by name.
+            policies: as for `Toolset`.
+            options: see `toolhand.mcp.McpOptions`.
+
+        Raises:
+            SettingsError: when no server is named, or an option is not known.
+            MissingExtraError: when the extra `mcp` is not installed.
+        """
+        from toolhand.mcp import McpSource  # noqa: PLC0415 - for those who need it
+
+        return LiveToolset(McpSource(server, options), policies=policies)
+
+    def now(self) -> Toolset:
+        """These tools as they are at this moment: another toolset where a server has changed its list, behind the same layers.
+
+        A run asks this once, when it begins.
+        """
+        if self._newer is not None:
+            return self._newer.now()
+        if all(live.version == version for live, version in self.live):
+            return self
+        try:
+            newer = Toolset(self._given, policies=self._policies)
+        except ToolDefinitionError as error:
+            _LOG.warning("the changed list of tools is not taken over: %s", error)
+            self.live = [(live, live.version) for live, _ in self.live]
+            return self
+        self._newer = newer.behind_those_of(self)
+        return self._newer
+
+    def behind_those_of(self, other: Toolset) -> Self:
+        """This toolset, new and not used yet, behind the layers of another, which keep what they have counted."""
+        self._policies = other.dispatch.policies
+        return self
+
+    def combine(self, *others: Iterable[Tool]) -> Self:
+        """These tools and the others'; those of a server stay up to date.
+
+        Raises:
+            ToolDefinitionError: when two of them have one name.
+        """
+        return self._of([self, *others])
+
+    __add__ = combine
 
     def schemas(self, provider: str = "openai") -> list[dict[str, Any]]:
         """The tools' schemas in a provider's form, as copies.
@@ -113,9 +176,7 @@ class Toolset(ToolCollection):
 
     def extended(self, *tools: Tool) -> Self:
         """These tools and some more behind the same layers, which keep what they have counted."""
-        extended = type(self)([*self, *tools])
-        extended._policies = self.dispatch.policies  # noqa: SLF001 - one of this class
-        return extended
+        return type(self)([*self, *tools]).behind_those_of(self)
 
     async def call(
         self,
@@ -157,6 +218,120 @@ class Toolset(ToolCollection):
     def call_sync(self, name: str, arguments: Mapping[str, Any] | None = None, **options: Any) -> ToolResult:
         """`call` for code that is not async."""
         return run_blocking(self.call(name, arguments, **options))
+
+
+class ToolSource(Protocol):
+    """Where tools come from that may change, such as a server."""
+
+    @property
+    def version(self) -> int:
+        """Another number after each change."""
+        ...
+
+    def tools(self) -> Sequence[Tool]:
+        """The tools as they are now; what has to be started is started and waited for."""
+        ...
+
+    async def open(self) -> None:
+        """Starts what has to be started."""
+        ...
+
+    async def close(self) -> None:
+        """Ends what was started."""
+        ...
+
+
+class LiveToolset(Toolset):
+    """The tools of a source that has to be opened and may change: opened when they are first looked at, or by `async with`.
+
+    In each run of an agent they are what they were when it began. What is made of it by `filter`, `only`, `prefix` and the like
+    is a plain toolset of that moment, whose calls still reach the source; `+` and a list with other tools stay up to date.
+
+    Args:
+        source: where they come from.
+        policies: as for `Toolset`.
+    """
+
+    def __init__(self, source: ToolSource, *, policies: Sequence[Policy] | None = None) -> None:
+        super().__init__()
+        self.source = source
+        self._wanted = policies
+        self._taken: tuple[int, Toolset] | None = None
+
+    @property
+    def version(self) -> int:
+        """Another number after each change of the source."""
+        return self.source.version
+
+    async def __aenter__(self) -> Self:
+        await self.source.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __enter__(self) -> Self:
+        self.now()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close_sync()
+
+    async def close(self) -> None:
+        """Ends what was started; it is started again when it is needed again."""
+        await self.source.close()
+
+    def close_sync(self) -> None:
+        """`close` for code that is not async."""
+        run_blocking(self.source.close())
+
+    def now(self) -> Toolset:
+        """The tools as they are at this moment."""
+        tools, version = self.source.tools(), self.source.version
+        if self._taken is None or self._taken[0] != version:
+            made = Toolset(tools, policies=self._wanted)
+            self._taken = (version, made.behind_those_of(self._taken[1]) if self._taken else made)
+        return self._taken[1]
+
+    @property
+    def _by_name(self) -> dict[str, Tool]:
+        return self.now()._tools  # noqa: SLF001 - one of this class
+
+    def _of(self, tools: Iterable[Any]) -> Self:
+        return cast("Self", Toolset(tools))
+
+    def lookup(self, name: str) -> Tool | None:
+        """As for any toolset, among the tools of this moment."""
+        return self.now().lookup(name)
+
+    @property
+    def dispatch(self) -> Dispatcher:
+        """The one way for a call to the tools of this moment to become a result."""
+        return self.now().dispatch
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens their schemas have at this moment."""
+        return self.now().tokens
+
+    def extended(self, *tools: Tool) -> Self:
+        """The tools of this moment and some more, behind the same layers."""
+        return cast("Self", self.now().extended(*tools))
+
+
+def _live_in(tools: Any) -> list[tuple[LiveToolset, int]]:
+    """The toolsets among some tools whose tools may change, with what they are at now."""
+    if isinstance(tools, LiveToolset):
+        return [(tools, tools.version)]
+    if isinstance(tools, Toolset):
+        return list(tools.live)
+    if isinstance(tools, list | tuple):
+        return [found for part in tools for found in _live_in(part)]
+    return []
 
 
 def _behind(policies: tuple[Policy, ...], tools: Iterable[Tool]) -> list[Tool]:

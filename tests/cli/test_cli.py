@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from tests.mcp.conftest import State, is_gone, raw
 from toolhand.builtin.sample import make_sample
 from toolhand.cli.app import run_app
 from toolhand.cli.demo import QUESTIONS
@@ -232,3 +234,17 @@ def test_an_openapi_document_is_a_source_of_tools(tmp_path):
     refused = toolhand("tools", "list", "--tools", f"openapi:{tmp_path / 'b.json'}")
     assert refused.returncode == 1
     assert "no OpenAPI 3 document" in refused.stderr
+
+
+def test_an_mcp_server_is_a_source_of_tools_and_is_ended_with_the_program(tmp_path):
+    state = tmp_path / "state.txt"
+    command = shlex.join(raw(pages=[["send_note"]], state=str(state)))
+    (tmp_path / "servers.json").write_text(
+        json.dumps({"mcpServers": {"notes": {"command": "sh", "args": ["-c", f"exec {command}"]}}})
+    )
+    found = toolhand("tools", "list", "--tools", f"mcp:{tmp_path / 'servers.json'}")
+    assert "send_note" in found.stdout, found.stderr
+    assert is_gone(State(state).pids[0])
+    refused = toolhand("tools", "list", "--tools", "mcp:/no/such/server")
+    assert refused.returncode == 1
+    assert "cannot be run" in refused.stderr

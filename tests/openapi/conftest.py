@@ -17,9 +17,11 @@ from tests.openapi.shop import app
 class Running(uvicorn.Server):
     """A server in a thread."""
 
-    def __init__(self, application: Any) -> None:
+    def __init__(self, application: Any, *, lifespan: str = "off") -> None:
         super().__init__(
-            uvicorn.Config(application, host="127.0.0.1", port=0, log_level="error", lifespan="off")
+            uvicorn.Config(
+                application, host="127.0.0.1", port=0, log_level="error", lifespan=lifespan, ws="none"
+            )
         )
         self.thread = threading.Thread(target=self.run, daemon=True)
 

@@ -101,7 +101,8 @@ async def invoke(call: BoundCall, context: RunContext) -> ToolResult:
         await context.before_tool(call)
     try:
         value = Value(await _run(call, filled, context))
-        return ToolResult(call_id=call.call.id, name=tool.name, outcome=value)
+        untrusted = tool.rules.untrusted
+        return ToolResult(call_id=call.call.id, name=tool.name, outcome=value, untrusted=untrusted)
     except ToolFailure as failure:
         return call.answer(failure.error)
     except FatalError as error:

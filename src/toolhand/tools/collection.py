@@ -41,13 +41,21 @@ class ToolCollection:
     """
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
-        self._by_name: dict[str, Tool] = {}
+        self._tools: dict[str, Tool] = {}
         for tool in tools:
-            if tool.name in self._by_name:
+            if tool.name in self._tools:
                 raise ToolDefinitionError(
                     f"two tools are named '{tool.name}': rename one with @tool(name=…) or put a prefix before one toolset"
                 )
-            self._by_name[tool.name] = tool
+            self._tools[tool.name] = tool
+
+    @property
+    def _by_name(self) -> dict[str, Tool]:
+        return self._tools
+
+    def _of(self, tools: Iterable[Any]) -> Self:
+        """A collection of this kind from other tools."""
+        return type(self)(tools)
 
     def __iter__(self) -> Iterator[Tool]:
         return iter(self._by_name.values())
@@ -111,13 +119,13 @@ class ToolCollection:
         Raises:
             ToolDefinitionError: when two of them have one name.
         """
-        return type(self)([*self, *(tool for other in others for tool in other)])
+        return self._of([*self, *(tool for other in others for tool in other)])
 
     __add__ = combine
 
     def filter(self, keep: Callable[[Tool], bool]) -> Self:
         """Only the tools for which `keep` is true."""
-        return type(self)(tool for tool in self if keep(tool))
+        return self._of(tool for tool in self if keep(tool))
 
     def only(self, *names: str) -> Self:
         """Only these tools, in this collection's order.
@@ -131,7 +139,7 @@ class ToolCollection:
 
     def prefix(self, prefix: str) -> Self:
         """The same tools with `prefix` before each name, such as "github_"."""
-        return type(self)(replace(tool, name=prefix + tool.name) for tool in self)
+        return self._of(replace(tool, name=prefix + tool.name) for tool in self)
 
     def rename(self, **names: str) -> Self:
         """The same tools under other names, `rename(new="old")`.
@@ -142,8 +150,8 @@ class ToolCollection:
         new_names = {old: new for new, old in names.items()}
         for old in new_names:
             self[old]
-        return type(self)(replace(tool, name=new_names.get(tool.name, tool.name)) for tool in self)
+        return self._of(replace(tool, name=new_names.get(tool.name, tool.name)) for tool in self)
 
     def map(self, change: Callable[[Tool], Any]) -> Self:
         """The tools that `change` makes of these."""
-        return type(self)(change(tool) for tool in self)
+        return self._of(change(tool) for tool in self)
