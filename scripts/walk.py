@@ -41,8 +41,11 @@ def walked() -> dict[CodeType, int]:
     entered: set[CodeType] = set()
 
     def profile(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
-            entered.add(frame.f_code)
+        caller: FrameType | None = frame if event == "call" else None
+        while caller is not None:  # the one that has been at work since before, such as a thread's loop, is on the way too
+            if caller.f_code.co_filename.startswith(PACKAGE):
+                entered.add(caller.f_code)
+            caller = caller.f_back
 
     async def twice() -> None:
         agent = Agent(ScriptedModel(script() * 2), tools=[add])
