@@ -42,7 +42,9 @@ def walked() -> dict[CodeType, int]:
 
     def profile(frame: FrameType, event: str, _: object) -> None:
         caller: FrameType | None = frame if event == "call" else None
-        while caller is not None:  # the one that has been at work since before, such as a thread's loop, is on the way too
+        while (
+            caller is not None
+        ):  # the one that has been at work since before, such as a thread's loop, is on the way too
             if caller.f_code.co_filename.startswith(PACKAGE):
                 entered.add(caller.f_code)
             caller = caller.f_back

@@ -44,11 +44,18 @@ class Calling:
         self.pending, self.progress = (), Progress()
 
     async def before_tool(self, call: BoundCall) -> None:
-        """Writes into the ledger that a call is about to reach its tool; it may only do so once that is kept."""
+        """Writes into the ledger that a call is about to reach its tool, with the reply that asked for it.
+
+        A tool that may not run twice is only reached once that is kept. Where it may, nobody waits: what a crash takes away
+        was harmless to repeat.
+        """
         if call.call.id in self._running:  # and not one that a tool makes itself
             repeatable = call.tool.repeatable
             self.session.note_started(call.call.id, call.tool.name, is_repeatable=repeatable)
-            await self.session.saved()
+            if repeatable:
+                self.session.begin_saving()
+            else:
+                await self.session.saved()
 
     async def run(
         self,
@@ -84,7 +91,6 @@ class Calling:
                 self.session.note_ended(result)
 
         try:
-            await self.session.saved()  # the reply is kept before any of its calls runs
             if any(call.name == RUN_PLAN for call in running):
                 await self.planning.each(running, self.way(tools, context, choice), ended)
             else:
@@ -94,7 +100,7 @@ class Calling:
                 settling = Settling(self.session, tools, context)
                 finished |= {call.id: settling.unfinished(call) for call in unfinished}
             self._answer(calls, [finished[call.id] for call in calls], tools, context)
-        await self.session.saved()
+        self.session.begin_saving()  # while the model thinks on
 
     def way(self, tools: Toolset, context: RunContext, choice: ToolChoice) -> Way:
         """What the calls of a plan run with."""

@@ -12,7 +12,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TextIO, TypeAlias
 
@@ -107,7 +107,7 @@ class AuditRecord:
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object."""
-        return asdict(self)
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> AuditRecord:

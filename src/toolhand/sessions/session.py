@@ -276,6 +276,14 @@ class Session:
             StoreError: when it cannot be.
         """
 
+    def begin_saving(self) -> None:
+        """Starts to keep what was added; `saved` tells whether it was.
+
+        Raises:
+            SessionError: when what was added before could not be kept, as another run has taken the session over.
+            StoreError: when it could not be, as the store cannot be written.
+        """
+
     def _write(self, kind: Kind, body: Callable[[], Mapping[str, Any]], call_id: str = "") -> int:
         """Writes an entry down; gives its number. Without a store there is nothing to do."""
         del kind, body, call_id

@@ -264,6 +264,18 @@ class StoredSession(Session):
         if self._broken is not None:
             raise self._broken
 
+    def begin_saving(self) -> None:
+        """Starts to keep what was added; `saved` tells whether it was.
+
+        Raises:
+            SessionError: when what was added before could not be kept, as another run has taken the session over.
+            StoreError: when it could not be, as the store cannot be written.
+        """
+        if self._broken is not None:
+            raise self._broken
+        if self._unsent or self._rows:
+            self._start_sending()
+
     def _start_sending(self) -> asyncio.Future[None]:
         if self._sending is None:
             self._sending = asyncio.ensure_future(self._send())
