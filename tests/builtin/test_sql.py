@@ -369,7 +369,7 @@ def test_processes_are_reused_and_ended(path):
     reader = SqliteReader(path, QueryLimits())
     for _ in range(3):
         reader.run("SELECT 1")
-    (process,) = reader._idle
+    (process,) = reader._processes._idle
     child = process._child
     assert child.poll() is None
     reader.close()
@@ -380,7 +380,7 @@ def test_processes_are_reused_and_ended(path):
 def test_a_process_that_dies_is_replaced(path):
     reader = SqliteReader(path, QueryLimits())
     reader.run("SELECT 1")
-    reader._idle[0]._child.kill()
-    reader._idle[0]._child.wait()
+    reader._processes._idle[0]._child.kill()
+    reader._processes._idle[0]._child.wait()
     assert reader.run("SELECT 2").rows == [[2]]
     reader.close()

@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
-import threading
-import weakref
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from toolhand.builtin import _sqlite_worker
+from toolhand.builtin._processes import GRACE_SECONDS, Processes, ProcessGoneError
 
 MAX_SQL_LENGTH: Final = _sqlite_worker.MAX_SQL_LENGTH
 _MAX_PROCESSES: Final = 4
-_GRACE_SECONDS: Final = 0.5
-"""What a process gets beyond its own limit, to say that it stopped by itself."""
-
-_KEPT_VARIABLES: Final = (
-    "TMPDIR",
-    "TEMP",
-    "TMP",
-    "SQLITE_TMPDIR",
-    "SYSTEMROOT",
-    "LD_LIBRARY_PATH",
-    "DYLD_LIBRARY_PATH",
-)
+_GONE: Final = {"late": ("KILLED",), "gone": ("GONE",), "busy": ("SQLITE_BUSY", "too many queries at once")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,10 +78,7 @@ class SqliteReader:
     def __init__(self, path: Path, limits: QueryLimits) -> None:
         self._path = path
         self._limits = limits
-        self._free = threading.BoundedSemaphore(_MAX_PROCESSES)
-        self._idle: list[_Process] = []
-        self._owner = os.getpid()
-        self._finalizer = weakref.finalize(self, _end_all, self._idle)
+        self._processes = Processes(_command, most=_MAX_PROCESSES)
 
     def run(self, sql: str) -> Answer:
         """Runs one statement.
@@ -133,8 +114,14 @@ class SqliteReader:
             "result_characters": limits.result_characters if rows is None else 5_000_000,
             "cell_characters": cell_characters or limits.cell_characters,
         }
-        with self._process() as process:
-            replies = process.ask(request, limits.seconds + limits.lock_seconds + _GRACE_SECONDS)
+        try:
+            replies = self._processes.ask(
+                request,
+                limits.seconds + limits.lock_seconds + GRACE_SECONDS,
+                wait_seconds=limits.seconds,
+            )
+        except ProcessGoneError as error:
+            raise QueryError(*_GONE[error.reason]) from None
         return [
             QueryError(reply["error"], reply["message"], reply["refused"])
             if "error" in reply
@@ -144,91 +131,8 @@ class SqliteReader:
 
     def close(self) -> None:
         """Ends the idle processes; a later query starts a new one."""
-        while self._idle:
-            self._idle.pop().end()
-
-    @contextmanager
-    def _process(self) -> Iterator[_Process]:
-        if os.getpid() != self._owner:  # after a fork the pipes belong to the parent
-            self._idle.clear()
-            self._owner = os.getpid()
-        if not self._free.acquire(timeout=self._limits.seconds):
-            raise QueryError("SQLITE_BUSY", "too many queries at once")
-        try:
-            process = self._idle_process() or _Process()
-            try:
-                yield process
-            except BaseException:
-                process.end()
-                raise
-            self._idle.append(process)
-        finally:
-            self._free.release()
-
-    def _idle_process(self) -> _Process | None:
-        while True:
-            try:
-                process = self._idle.pop()
-            except IndexError:
-                return None
-            if process.is_alive:
-                return process
-            process.end()
+        self._processes.close()
 
 
-class _Process:
-    """One worker. It ends with its stdin, so also when this process is killed."""
-
-    def __init__(self) -> None:
-        self._child = subprocess.Popen(  # noqa: S603 - our own file, our own interpreter
-            [sys.executable, "-I", "-S", _sqlite_worker.__file__],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ},
-            close_fds=True,
-        )
-
-    @property
-    def is_alive(self) -> bool:
-        return self._child.poll() is None
-
-    def ask(self, request: dict[str, Any], seconds: float) -> list[dict[str, Any]]:
-        assert self._child.stdin is not None  # noqa: S101 - opened above
-        assert self._child.stdout is not None  # noqa: S101 - opened above
-        was_ended = threading.Event()
-
-        def end() -> None:
-            was_ended.set()
-            self._child.kill()
-
-        alarm = threading.Timer(seconds, end)
-        alarm.daemon = True
-        alarm.start()
-        try:
-            self._child.stdin.write(json.dumps(request).encode() + b"\n")
-            self._child.stdin.flush()
-            line = self._child.stdout.readline()
-        except BrokenPipeError:
-            line = b""
-        finally:
-            alarm.cancel()
-        if not line.endswith(b"\n"):
-            raise QueryError("KILLED" if was_ended.is_set() else "GONE")
-        replies: list[dict[str, Any]] = json.loads(line)
-        return replies
-
-    def end(self) -> None:
-        self._child.kill()
-        self._child.wait()
-        for pipe in (self._child.stdin, self._child.stdout):
-            if pipe is not None:
-                try:
-                    pipe.close()
-                except OSError:  # a request that was never read
-                    continue
-
-
-def _end_all(processes: list[_Process]) -> None:
-    while processes:
-        processes.pop().end()
+def _command() -> list[str]:
+    return [sys.executable, "-I", "-S", _sqlite_worker.__file__]
