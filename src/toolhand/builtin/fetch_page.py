@@ -18,7 +18,7 @@ from toolhand.core.tools import Tool
 from toolhand.tools.decorator import tool
 
 if TYPE_CHECKING:
-    from toolhand.builtin._pages import ReadPage
+    from toolhand.builtin._pages import Pages, ReadPage
 
 _PART: Final = 12_000
 """Characters of a page that come at once."""
@@ -74,7 +74,10 @@ def fetch_page_tool(
     """
     from toolhand.builtin._pages import Pages  # noqa: PLC0415 - loads a network library
 
-    pages = Pages(guard, limits, obeys_robots=robots)
+    return _tool(Pages(guard, limits, obeys_robots=robots), 2 * limits.seconds + _READ_SECONDS + 10)
+
+
+def _tool(pages: Pages, seconds: float) -> Tool:
     kept = _Kept()
 
     @tool(
@@ -82,7 +85,7 @@ def fetch_page_tool(
         idempotent=True,
         category="web",
         untrusted=True,
-        timeout=2 * limits.seconds + _READ_SECONDS + 10,
+        timeout=seconds,
         aliases={"url": ["link", "address", "网址"]},
     )
     async def fetch_page(  # noqa: D417 - the context is not the model's
