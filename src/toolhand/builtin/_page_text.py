@@ -37,6 +37,9 @@ _BREAKS: Final = frozenset({
 _TAG: Final = re.compile(r"/?\s*([a-zA-Z][a-zA-Z0-9]*)")
 
 
+_START_SECONDS: Final = 60.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageText:
     """What a page says.
@@ -93,7 +96,11 @@ class PageReader:
             raise MissingExtraError("web", "reading web pages")
         folder = str(Path(found.origin).parent.parent)
         self._seconds = seconds
-        self._processes = Processes(lambda: [sys.executable, "-I", _page_worker.__file__, folder], most=2)
+        self._processes = Processes(
+            lambda: [sys.executable, "-I", _page_worker.__file__, folder],
+            most=2,
+            start_seconds=_START_SECONDS,
+        )
 
     async def read(self, html: str, url: str, *, links: bool) -> PageText:
         """What a page says; where it cannot be read in the time there is, its text with the tags taken out.

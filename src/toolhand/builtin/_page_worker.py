@@ -3,7 +3,8 @@
 Its own process, because a page can be written so that reading it takes any time and memory, in C code that nothing stops. Here
 the operating system bounds memory, and the parent ends the process when the time is over.
 
-One request a line on stdin, one answer a line on stdout, both JSON: {"html", "url", "links"} → {"title", "date", "site", "text"}.
+A line when it is ready, as loading the library takes a second; then one request a line on stdin, one answer a line on
+stdout, both JSON: {"html", "url", "links"} → {"title", "date", "site", "text"}.
 The first argument is the folder that trafilatura is in.
 """
 
@@ -67,13 +68,19 @@ def main() -> None:
     sys.setrecursionlimit(10_000)
     _bound_this_process()
     logging.disable(logging.CRITICAL)
+    read({"html": "<p>ready</p>", "url": "", "links": False})
+    _say({})
     for line in sys.stdin.buffer:
         try:
             answer = read(json.loads(line))
         except Exception as error:  # noqa: BLE001 - a page can make a parser raise anything
             answer = {"error": type(error).__name__}
-        sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
-        sys.stdout.buffer.flush()
+        _say(answer)
+
+
+def _say(answer: dict[str, str]) -> None:
+    sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
+    sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

@@ -48,10 +48,15 @@ class Processes:
     Args:
         command: what starts one; asked when the first is needed.
         most: how many may work at once.
+        start_seconds: where a process takes long to get ready and then says so by a line: how long that may take. It does not
+            count as part of a request.
     """
 
-    def __init__(self, command: Callable[[], Sequence[str]], *, most: int = 4) -> None:
+    def __init__(
+        self, command: Callable[[], Sequence[str]], *, most: int = 4, start_seconds: float | None = None
+    ) -> None:
         self._command = command
+        self._start_seconds = start_seconds
         self._free = threading.BoundedSemaphore(most)
         self._idle: list[_Process] = []
         self._owner = os.getpid()
@@ -83,8 +88,11 @@ class Processes:
         if not self._free.acquire(timeout=wait_seconds):
             raise ProcessGoneError("busy")
         try:
-            process = self._idle_process() or _Process(self._command())
+            idle = self._idle_process()
+            process = idle or _Process(self._command())
             try:
+                if idle is None and self._start_seconds is not None:
+                    process.answer(self._start_seconds)
                 yield process
             except BaseException:
                 process.end()
@@ -120,6 +128,10 @@ class _Process:
         return self._child.poll() is None
 
     def ask(self, request: Mapping[str, Any], seconds: float) -> Any:
+        return self.answer(seconds, json.dumps(request).encode() + b"\n")
+
+    def answer(self, seconds: float, sent: bytes = b"") -> Any:
+        """Its next line, after it was sent something or nothing."""
         assert self._child.stdin is not None  # noqa: S101 - opened above
         assert self._child.stdout is not None  # noqa: S101 - opened above
         was_ended = threading.Event()
@@ -132,7 +144,7 @@ class _Process:
         alarm.daemon = True
         alarm.start()
         try:
-            self._child.stdin.write(json.dumps(request).encode() + b"\n")
+            self._child.stdin.write(sent)
             self._child.stdin.flush()
             line = self._child.stdout.readline()
         except BrokenPipeError:
