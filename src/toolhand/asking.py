@@ -167,18 +167,17 @@ class Asking:
         with heard_by(context.emit):
             told = await self.setup.model.complete(doubt.question)
         settled, usage = doubt.settled(told), said.output.usage + told.usage
-        context.emit(
-            AskedAgain(
-                reason=doubt.reason,
-                sure=settled.sure,
-                is_kept=settled.instead is None,
-                usage=told.usage,
-            )
-        )
-        if settled.instead is None:
-            return said.reply, replace(said.output, usage=usage)
-        reply, output = await self._reply(settled.instead, reader(), context)
-        return reply, replace(output, usage=usage + output.usage)
+        reply, output, sure, is_kept = said.reply, said.output, settled.sure, True
+        if settled.instead is not None:
+            other, heard = await self._reply(settled.instead, reader(), context)
+            usage, is_kept = usage + heard.usage, False
+            if settled.judged is not None:
+                sure, is_better = settled.judged(other)
+                is_kept = not is_better
+            if not is_kept:
+                reply, output = other, heard
+        context.emit(AskedAgain(reason=doubt.reason, sure=sure, is_kept=is_kept, usage=told.usage))
+        return reply, replace(output, usage=usage)
 
     async def _reply(
         self, request: ModelRequest, reader: Reader, context: RunContext

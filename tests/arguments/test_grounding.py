@@ -257,3 +257,20 @@ def test_how_much_of_a_call_was_said(said, arguments, share):
 
 def test_a_call_without_required_values_cannot_be_judged():
     assert grounded_share([call("nothing_such")], Grounds([user("?")]), TOOLS) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "value", "share"),
+    [
+        ("How many guests are from Lyon?", "SELECT COUNT(*) FROM guests WHERE city = 'Lyon'", 1.0),
+        ("How many guests are from Lyon?", "select count(*) from guests where city = 'Metz'", 0.0),
+        ("有多少客人超过 30 岁？", "SELECT COUNT(*) FROM guests WHERE age > 30", 1.0),
+        ("Which guest is the oldest?", "SELECT name FROM guests ORDER BY age DESC LIMIT 1", None),
+        ("What is the root of 81?", "sqrt(81)", 1.0),
+        ("What is the root of 81?", "sqrt(64)", 0.0),
+        ("what is said of selection", "select the best", 0.0),
+    ],
+)
+def test_of_a_query_or_a_formula_only_the_literals_can_have_been_said(said, value, share):
+    tools = Toolset([Tool(name="ask", parameters={"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]})])  # fmt: skip
+    assert grounded_share([call("ask", q=value)], Grounds([user(said)]), tools) == share

@@ -283,6 +283,19 @@ async def test_an_answer_that_is_not_sure_to_be_meant_becomes_a_call(streams, fi
         assert model.requests[2].messages == model.requests[0].messages
 
 
+async def test_a_call_that_replaces_an_answer_is_made_of_what_was_said():
+    asks = '{"fits": false, "answer": "In which city?"}'
+    model = ScriptedModel([output(asks, 0.4), word(0.95), CALL.replace("Oslo", "Paris")])
+    heard = []
+    run = await Agent(model, tools=[get_weather], protocol=doubting()).run(
+        "How is the weather?", on_event=heard.append
+    )
+    assert run.text == "In which city?"
+    assert not run.calls
+    assert [event.is_kept for event in heard if isinstance(event, AskedAgain)] == [True]
+    assert run.usage.requests == 3
+
+
 async def test_once_results_have_come_nobody_doubts():
     second = CALL.replace("Oslo", "Rome")
     model = ScriptedModel([output(CALL, 0.95), output(second, 0.1), ANSWER])

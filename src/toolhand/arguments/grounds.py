@@ -26,6 +26,11 @@ _NUMBER_WORDS: Final = re.compile(
 )
 
 
+_QUERY: Final = re.compile(r"\s*(?:select\s|with\s+\w+\s+as\s*\()[^;]{0,400}?\sfrom\s", re.IGNORECASE)
+_FORMULA: Final = re.compile(r"[a-z_][\w.]{0,30}\([^\n]{1,400}\)", re.IGNORECASE)
+_LITERAL: Final = re.compile(r"'([^'\n]{1,200})'|(?<![\w.])(?<!limit )(\d[\d.]*)(?![\w.])", re.IGNORECASE)
+
+
 class Grounds:
     """What was said to a model: by its user, its system message and its tools, but not by itself.
 
@@ -116,6 +121,10 @@ def grounded_share(calls: Iterable[ToolCall], grounds: Grounds, tools: ToolColle
 
 
 def _leaves(value: Any) -> Iterator[object]:
+    """What of a value somebody may have said: of a query or a formula only its literals, as nobody says SELECT."""
+    if isinstance(value, str) and (_QUERY.match(value) or _FORMULA.fullmatch(value)):
+        yield from (quoted or plain for quoted, plain in _LITERAL.findall(value))
+        return
     if isinstance(value, Mapping):
         for item in value.values():
             yield from _leaves(item)

@@ -61,12 +61,15 @@ class Settled:
     """How a doubt ended.
 
     Args:
-        sure: how sure it is that the reply is meant, 0 to 1.
+        sure: how sure it is that a call is meant, 0 to 1.
         instead: what to ask, whose answer counts instead; None where the reply counts after all.
+        judged: takes that answer and tells how sure it is now, and whether the answer counts; else the first reply does. None
+            where it counts in any case.
     """
 
     sure: float
     instead: ModelRequest | None
+    judged: Callable[[Reply], tuple[float, bool]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Any
 from toolhand.arguments.grounds import Grounds, grounded_share
 from toolhand.arguments.settings import BindSettings
 from toolhand.core.language import Language
-from toolhand.core.messages import Message, ModelOutput, ModelRequest, Text, ToolCall, ToolResult
+from toolhand.core.messages import Message, ModelOutput, ModelRequest, Reply, Text, ToolCall, ToolResult
 from toolhand.core.tools import ToolChoice
 from toolhand.protocols import Doubt, Reader, Said, Settled
 from toolhand.protocols.doubts import (
@@ -170,10 +170,22 @@ class Constrained:
             return None
 
         def settled(output: ModelOutput) -> Settled:
-            sure = sureness(fit, yes_of(output.odds), share)
+            yes = yes_of(output.odds)
+            sure = sureness(fit, yes, share)
             if bool(calls) is (sure >= self.least_sure):
                 return Settled(sure, None)
-            return Settled(sure, replace(said.request, grammar=other_branch(grammar, bool(calls)), odds=0))
+            instead = replace(said.request, grammar=other_branch(grammar, bool(calls)), odds=0)
+            return Settled(sure, instead, None if calls else judged(yes))
+
+        def judged(yes: float | None) -> Callable[[Reply], tuple[float, bool]]:
+            """Calls in the place of an answer have to be made of what was said: else the answer was right to ask for it."""
+
+            def judge(reply: Reply) -> tuple[float, bool]:
+                given = grounded_share(reply.calls, Grounds(said.messages), said.tools)
+                sure, is_said = sureness(fit, yes, given), given is None or given >= PLAIN_SHARE
+                return sure, bool(reply.calls) and is_said and sure >= self.least_sure
+
+            return judge
 
         asked = rendered(_QUESTION, said.messages, said.tools, ToolChoice(), said.request.language)
         sampling = replace(said.request.sampling, max_tokens=1)
