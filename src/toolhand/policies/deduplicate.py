@@ -88,6 +88,21 @@ class Deduplicate:
         repeats.remember(errand, exact, call, result, now=self._now(), turn=0)
 
 
+def unremembering(context: RunContext) -> RunContext:
+    """The same context without a memory of calls, for a program: its loops are written, not stumbled into.
+
+    What other policies keep for the run is shared as far as it is there; `remembered` hands on what they begin.
+    """
+    return replace(context, memory={**context.memory, _KEY: Repeats()})
+
+
+def remembered(context: RunContext, inner: RunContext) -> None:
+    """Hands on to a run's memory what policies have begun to keep in an `unremembering` one."""
+    for key, kept in inner.memory.items():
+        if key != _KEY:
+            context.memory.setdefault(key, kept)
+
+
 def is_stuck(context: RunContext) -> bool:
     """Whether the run only asks for what was refused: time to ask the model for its best answer."""
     repeats = context.memory.get(_KEY)

@@ -1,0 +1,347 @@
+"""Monty, an interpreter for a part of Python written in Rust, in a worker process that a jail closes in.
+
+Each program has a worker of its own, which is ended with it; some are kept ready. Source: pydantic-monty 1.4.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import json
+import os
+import select
+import shlex
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Hashable
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from toolhand.core.errors import MissingExtraError
+from toolhand.sandbox.backends import NotHere, Ran, SandboxError, Stop
+from toolhand.sandbox.calls import Answer, Calls
+from toolhand.sandbox.inside.awaiting import awaited_calls
+from toolhand.sandbox.limits import Limits
+from toolhand.sandbox.ring import Ring
+
+JAILS: Final = ("landlock", "namespaces")
+"""The first costs less here, and what it hides less well an interpreter without files cannot look for."""
+MOST_MEMORY_MB: Final = 64
+"""More would let one argument of a tool call fill the host."""
+
+_READABLE: Final = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
+_NOT_YET: Final = ("not yet support", "not supported", "not implemented")
+
+
+@dataclass(slots=True, eq=False)
+class Worker:
+    """A worker with an open session, for one program."""
+
+    pool: Any
+    session: Any
+    process: int
+
+    def kill(self) -> None:
+        """Ends the process."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.process, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Ends the process and waits until it is gone."""
+        self.kill()
+        gone = select.poll()
+        gone.register(self.process, select.POLLIN)
+        gone.poll(2_000)
+        os.close(self.process)
+        for one in (self.session, self.pool):
+            with contextlib.suppress(Exception):
+                one.__exit__(None, None, None)
+
+
+class _Api:
+    """What `api` is on this side: a name. Its methods are answered where they are called."""
+
+
+class MontyBackend:
+    """Runs programs in Monty.
+
+    Args:
+        jails: which may be used, the best first.
+    """
+
+    name = "monty"
+    most_memory_mb = MOST_MEMORY_MB
+
+    def __init__(self, jails: tuple[str, ...] = JAILS) -> None:
+        self._jails = jails
+        self._ring: Ring[Worker] = Ring(self._worker, Worker.close)
+        self._place, self._owner = "", 0
+
+    def walls(self) -> tuple[str, ...]:
+        """The walls of the jail that holds, and the interpreter's own.
+
+        Raises:
+            MissingExtraError: when it is not installed.
+            SandboxError: when no jail holds.
+        """
+        self._library()
+        if sys.platform != "linux":
+            raise SandboxError(f"monty runs here only inside a jail of Linux, and this is {sys.platform}: use a container")
+        from toolhand.sandbox.selftest import holding  # noqa: PLC0415 - only Linux has what it loads
+
+        return (holding(self._jails), "seccomp", "monty")
+
+    def _library(self) -> Any:
+        try:
+            import pydantic_monty  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise MissingExtraError("sandbox", "running code in Monty") from error
+        return pydantic_monty
+
+    def _worker(self, key: Hashable) -> Worker:
+        jail, seconds = key  # type: ignore[misc]
+        monty = self._library()
+        pool = monty.Monty(
+            binary_path=self._launcher(jail, seconds),
+            min_processes=1,
+            max_processes=1,
+            max_checkouts_per_worker=1,
+            request_timeout=seconds + 1.0,
+        )
+        pool.__enter__()
+        session = pool.checkout(
+            script_name="program.py",
+            limits={
+                "max_feed_duration_secs": seconds,
+                "max_memory": MOST_MEMORY_MB * 2**20,
+                "max_recursion_depth": 500,
+                "max_suspensions": 10_000_000,
+                "max_total_sleep_secs": seconds,
+            },
+            os_policy={"sleep": "system", "sleep_system_max": seconds},
+        )
+        session.__enter__()
+        session.feed_run("ToolError = RuntimeError")  # classes of one's own have no parents there
+        return Worker(pool, session, os.pidfd_open(session.worker_pid))
+
+    def _launcher(self, jail: str, seconds: float) -> str:
+        """A program that Monty's pool starts as its worker, and that goes into the jail first."""
+        from pydantic_monty._binary import find_monty_binary  # noqa: PLC0415
+
+        from toolhand.sandbox.jailing import START, Room  # noqa: PLC0415
+
+        if self._owner != os.getpid():
+            self._place, self._owner = tempfile.mkdtemp(prefix="toolhand-monty-"), os.getpid()
+            Path(self._place).chmod(0o711)
+            Path(self._place, "root").mkdir()
+        path = Path(self._place, f"{jail}-{seconds:g}")
+        if not path.exists():
+            binary = os.path.realpath(find_monty_binary())
+            room = Room(_READABLE, program=binary, memory_mb=8 * MOST_MEMORY_MB, cpu_seconds=int(seconds) + 2)
+            words = [sys.executable, "-I", "-S", "-X", "utf8", START, "launch", jail, f"{self._place}/root", *room.words]
+            path.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8")
+            path.chmod(0o700)
+        return str(path)
+
+    def run(self, code: str, calls: Calls, limits: Limits, stop: Stop) -> Ran:
+        """Runs one program to its end.
+
+        Raises:
+            NotHere: when Monty lacks what it needs.
+            Ended: when its calls end it.
+        """
+        worker = self._ring.take((self.walls()[0], limits.seconds))
+        stop.begin(worker.kill)
+        try:
+            return _Running(self._library(), worker.session, code, calls, limits, stop).run()
+        finally:
+            stop.end()
+            calls.stop()
+            worker.close()
+
+
+@dataclass(slots=True)
+class _Running:
+    """One program in one session."""
+
+    monty: Any
+    session: Any
+    code: str
+    calls: Calls
+    limits: Limits
+    stop: Stop
+    ran: Ran = field(init=False)
+    _later: set[tuple[int, int]] = field(default_factory=set)
+    _pending: dict[int, Future[Answer]] = field(default_factory=dict)
+
+    def run(self) -> Ran:
+        self.ran = Ran(self.limits.output_kb * 1024)
+        self._later = _places(self.code, self.calls)
+        api = self.monty.ClassInstance(_Api(), allowed_methods={*self.calls.names, "call_tool", "parallel"})
+        try:
+            state = self.session.feed_start(
+                self.code, inputs={"api": api}, print_callback=lambda _, text: self.ran.print(text)
+            )
+            while not isinstance(state, self.monty.MontyComplete):
+                if self.stop.kind or not self.stop.left:
+                    self.ran.error = (self.stop.kind or "time", "", "", 0)
+                    return self.ran
+                state = self._step(state)
+            self._end(state.output)
+        except self.monty.MontyCrashedError as error:
+            is_late = error.timed_out or not self.stop.left
+            self.ran.error = (self.stop.kind or ("time" if is_late else "memory"), "", "", 0)
+        except self.monty.MontyError as error:
+            self.ran.error = self._told(error)
+        return self.ran
+
+    def _step(self, state: Any) -> Any:
+        """Answers what the program waits for, and lets it go on."""
+        if isinstance(state, self.monty.NameLookupSnapshot):
+            return self._looked_up(state)
+        if isinstance(state, self.monty.FutureSnapshot):
+            return self._settled(state)
+        if state.is_os_function:
+            return state.resume_not_handled()
+        try:
+            name, arguments = self._asked(state)
+            if name == "parallel":
+                return state.resume(self._side_by_side(arguments["calls"]))
+            done = self.calls.start(name, arguments)
+        except (TypeError, ValueError) as error:
+            return state.resume({"exc_type": type(error).__name__, "message": str(error)[:2_000]})
+        if (state.position.start, state.position.end) in self._later:
+            self._pending[state.call_id] = done
+            return state.resume({"future": ...})
+        return state.resume(_resumed(self._awaited(done)))
+
+    def _looked_up(self, state: Any) -> Any:
+        name = state.variable_name
+        if state.object_id is None and name in self.calls.names:
+            return state.resume(value=_named(name))
+        return state.resume()
+
+    def _settled(self, state: Any) -> Any:
+        waiting = {number: self._pending[number] for number in state.pending_call_ids if number in self._pending}
+        wait(waiting.values(), timeout=self.stop.left, return_when=FIRST_COMPLETED)
+        done = {number: one for number, one in waiting.items() if one.done()}
+        for number in done:
+            del self._pending[number]
+        return state.resume({number: _resumed(self._awaited(one)) for number, one in done.items()}) if done else state
+
+    def _asked(self, state: Any) -> tuple[str, dict[str, Any]]:
+        """The tool and its arguments, in JSON's types and none else.
+
+        Raises:
+            TypeError: when they are not.
+        """
+        name, values = str(state.function_name), _plain(list(state.args))
+        named = _plain(dict(state.kwargs))
+        if name == "parallel":
+            return name, {"calls": values[0] if values else named.get("calls", [])}
+        if name == "call_tool":
+            name = str(values.pop(0) if values else named.pop("name", ""))
+        parameters = self.calls.parameters.get(name, [])
+        if len(values) > len(parameters):
+            raise TypeError(f"{name}() takes {len(parameters)} arguments but {len(values)} were given")
+        return name, {**dict(zip(parameters, values, strict=False)), **named}
+
+    def _side_by_side(self, wanted: Any) -> dict[str, Any]:
+        if not all(isinstance(one, list) and len(one) == 2 and isinstance(one[1], dict) for one in wanted):
+            raise TypeError("api.parallel takes a list of (name, {argument: value}) pairs")
+        answers = [self._awaited(one) for one in [self.calls.start(str(name), named) for name, named in wanted]]
+        failed = [answer for answer in answers if "error" in answer]
+        return _resumed(failed[0] if failed else {"value": [answer["value"] for answer in answers]})
+
+    def _awaited(self, done: Future[Answer]) -> Answer:
+        try:
+            answer = done.result(timeout=self.stop.left)
+        except TimeoutError:
+            self.stop.stop("time")
+            return {"error": "time", "code": "timeout"}
+        if self.calls.ended is not None:
+            raise self.calls.ended
+        return answer
+
+    def _end(self, value: Any) -> None:
+        try:
+            self.ran.value = _plain(value, is_result=True)
+            if len(json.dumps(self.ran.value)) > self.limits.output_kb * 1024:
+                self.ran.value, self.ran.error = None, ("output", "", "", 0)
+        except (TypeError, ValueError, RecursionError):
+            self.ran.value, self.ran.error = None, ("output", "", "", 0)
+
+    def _told(self, error: Any) -> tuple[Any, str, str, int]:
+        inner = error.exception()
+        name, text = type(inner).__name__, str(inner)
+        lines = [frame.line for frame in error.traceback() if frame.filename.startswith("<python-input")]
+        line = lines[-1] if lines and hasattr(error, "traceback") else 0
+        if isinstance(inner, ModuleNotFoundError | NotImplementedError) or any(mark in text for mark in _NOT_YET):
+            raise NotHere(text)
+        if isinstance(inner, AttributeError) and text.startswith("module "):
+            raise NotHere(text)
+        if isinstance(inner, TimeoutError) and "limit exceeded" in text:
+            return ("time", "", "", 0)
+        if isinstance(inner, MemoryError):
+            return ("memory", "", "", line)
+        return ("exception", name, text[:2_000], line)
+
+
+def _resumed(answer: Answer) -> dict[str, Any]:
+    if "error" in answer:
+        return {"exc_type": "RuntimeError", "message": str(answer["error"])}
+    return {"return_value": answer["value"]}
+
+
+def _named(name: str) -> Any:
+    """A stand-in that says which function is meant; it is never called, as each call is answered where it is made."""
+
+    def function() -> None:
+        raise RuntimeError(name)
+
+    function.__name__ = name
+    return function
+
+
+def _places(code: str, calls: Calls) -> set[tuple[int, int]]:
+    """Where, in bytes, the calls stand that are to be awaited."""
+    found = awaited_calls(ast.parse(code), calls.names)
+    starts = [0]
+    for line in code.encode().split(b"\n"):
+        starts.append(starts[-1] + len(line) + 1)
+    return {
+        (starts[node.lineno - 1] + node.col_offset, starts[(node.end_lineno or 1) - 1] + (node.end_col_offset or 0))
+        for node in found
+    }
+
+
+def _plain(value: Any, depth: int = 0, *, is_result: bool = False) -> Any:
+    """A value of the program's in JSON's types.
+
+    Raises:
+        TypeError: for another type; of a result such a part becomes its text.
+        ValueError: when it is nested too deep.
+    """
+    kind = type(value)
+    if kind in {str, int, bool, type(None)}:
+        return value
+    if kind is float:
+        return value if value - value == 0 or not is_result else None
+    if depth > 100:
+        raise ValueError("a value is nested more than 100 levels deep")
+    if kind in {list, tuple, set, frozenset}:
+        return [_plain(item, depth + 1, is_result=is_result) for item in value]
+    if kind is dict:
+        return {str(key): _plain(item, depth + 1, is_result=is_result) for key, item in value.items()}
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if not is_result:
+        raise TypeError(f"a {kind.__name__} cannot be given to a tool: give text, numbers, lists or dicts")
+    return str(value)[:2_000]
+
+
+BACKEND = MontyBackend()

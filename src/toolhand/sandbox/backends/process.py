@@ -1,0 +1,48 @@
+"""Full Python with its libraries, in a process that is closed in by whichever jail holds on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Final
+
+from toolhand.sandbox.backends import Ran, Stop
+from toolhand.sandbox.calls import Calls
+from toolhand.sandbox.conversing import Conversation
+from toolhand.sandbox.jailing import Zygote
+from toolhand.sandbox.limits import Limits
+from toolhand.sandbox.selftest import holding
+
+JAILS: Final = ("namespaces", "landlock")
+"""The one that hides more comes first."""
+
+
+class ProcessBackend:
+    """Runs programs in full Python.
+
+    Args:
+        jails: which may be used, the best first.
+    """
+
+    name = "process"
+    most_memory_mb = 1 << 20
+
+    def __init__(self, jails: tuple[str, ...] = JAILS) -> None:
+        self._jails = jails
+        self._zygotes = {jail: Zygote(jail) for jail in jails}
+
+    def walls(self) -> tuple[str, ...]:
+        """The walls of the jail that holds.
+
+        Raises:
+            SandboxError: when none does.
+        """
+        return (holding(self._jails), "seccomp")
+
+    def run(self, code: str, calls: Calls, limits: Limits, stop: Stop) -> Ran:
+        """Runs one program to its end."""
+        zygote = self._zygotes[self.walls()[0]]
+        with contextlib.closing(zygote.child(memory_mb=limits.memory_mb, seconds=limits.seconds)) as child:
+            return Conversation(child, calls, limits, stop).run(code)
+
+
+BACKEND = ProcessBackend()

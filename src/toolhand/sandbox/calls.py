@@ -1,0 +1,180 @@
+"""The tool calls of a program: each goes through `dispatch` as any other call, and a program that is begun anew gets the same
+answers to the same calls without any of them running twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import keyword
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Future
+from typing import Any, Final
+
+from toolhand.core.approvals import pending_of
+from toolhand.core.canonical import canonical, digest
+from toolhand.core.context import RunContext
+from toolhand.core.errors import ErrorCode, ToolError
+from toolhand.core.jsonable import jsonable
+from toolhand.core.messages import BoundCall, ToolCall, ToolResult
+from toolhand.core.tools import Tool
+from toolhand.policies.deduplicate import remembered, unremembering
+from toolhand.policies.shrinking.store import results_of
+from toolhand.sandbox.limits import Kind
+from toolhand.tools.collection import ToolCollection
+from toolhand.toolset import Toolset
+
+MOST_ARGUMENT_BYTES: Final = 1_000_000
+Dispatch = Callable[[ToolCall, RunContext], Awaitable[ToolResult]]
+Answer = dict[str, Any]
+"""`{"value": …}`, or `{"error": sentence, "code": code}`."""
+
+_EXTRA: Final = {
+    "en": "{name}() has no parameter '{key}'; it has: {known}.",
+    "zh": "{name}() 没有参数“{key}”，只有：{known}。",
+}
+
+
+class Ended(Exception):  # noqa: N818 - how a program ends from outside, not a fault
+    """The program goes no further.
+
+    Args:
+        kind: why.
+        words: for the sentence.
+    """
+
+    def __init__(self, kind: Kind, **words: Any) -> None:
+        super().__init__(kind)
+        self.kind: Kind = kind
+        self.words = words
+
+
+def python_names(tools: ToolCollection) -> dict[str, Tool]:
+    """The tools by the names that a program can write, and by their own."""
+    found = {tool.name: tool for tool in tools}
+    for tool in tools:
+        name = re.sub(r"\W", "_", tool.name)
+        if name.isidentifier() and not keyword.iskeyword(name):
+            found.setdefault(name, tool)
+    return found
+
+
+def extra_argument(bound: BoundCall, language: str) -> ToolError | None:
+    """The error for a keyword that no parameter has: a program is held to what it writes."""
+    for fix in bound.call.fixes:
+        if fix.kind == "extra_dropped":
+            words = {"name": bound.tool.name, "key": fix.path[2:], "known": ", ".join(bound.tool.properties) or "-"}
+            return ToolError(code=ErrorCode.INVALID_ARGUMENT, message=_EXTRA[language].format(**words), path=fix.path)
+    return None
+
+
+class Calls:
+    """The calls of one program, in whatever thread it runs.
+
+    Args:
+        tools: what it may call.
+        context: the run's facts.
+        most: how many calls it may make.
+        prefix: what the ids of its calls begin with; they follow from it, their place, and what is asked.
+        dispatch: runs one call; the tools' own by default.
+    """
+
+    def __init__(
+        self, tools: Toolset, context: RunContext, *, most: int, prefix: str, dispatch: Dispatch | None = None
+    ) -> None:
+        self.tools, self.context, self.names = tools, context, python_names(tools)
+        self.made: list[ToolCall] = []
+        self.results: dict[str, ToolResult] = {}
+        self.ended: Ended | None = None
+        self._most, self._prefix, self._dispatch = most, prefix, dispatch or self._own
+        self._loop = asyncio.get_running_loop() if most else None
+        self._running: set[Future[Answer]] = set()
+        self._known: list[tuple[str, Answer]] = []
+        self._answers: dict[int, tuple[str, Answer]] = {}
+        self._place = 0
+
+    @property
+    def parameters(self) -> dict[str, list[str]]:
+        """The parameters of each tool by its name, in order."""
+        return {name: list(tool.properties) for name, tool in self.names.items()}
+
+    def begin_anew(self) -> None:
+        """From now on the first calls are answered with what they got before, as long as they are the same."""
+        self._known = [self._answers[place] for place in sorted(self._answers)]
+        self._place = 0
+
+    def start(self, name: str, arguments: Mapping[str, Any]) -> Future[Answer]:
+        """Starts a call; its answer comes in time.
+
+        Raises:
+            Ended: when the program may make no more.
+        """
+        if self.ended is not None:
+            raise self.ended
+        place, self._place = self._place, self._place + 1
+        asked = digest(name, canonical(arguments))
+        done: Future[Answer] = Future()
+        if place < len(self._known):
+            before, answer = self._known[place]
+            if before == asked:
+                done.set_result(answer)
+                return done
+            if not all(call.name in self.tools and self.tools[call.name].repeatable for call in self.made[place:]):
+                raise self._end(Ended("replay"))
+            self._known = self._known[:place]
+        if place >= self._most or self._loop is None:
+            raise self._end(Ended("calls"))
+        done = asyncio.run_coroutine_threadsafe(self._answer(place, asked, name, arguments), self._loop)
+        self._running.add(done)
+        done.add_done_callback(self._running.discard)
+        return done
+
+    def stop(self) -> None:
+        """Cancels the calls that still run: nobody waits for them any more."""
+        self.ended = self.ended or Ended("crashed")
+        for one in list(self._running):
+            one.cancel()
+
+    def _end(self, ended: Ended) -> Ended:
+        self.ended = self.ended or ended
+        return self.ended
+
+    async def _answer(self, place: int, asked: str, name: str, arguments: Mapping[str, Any]) -> Answer:
+        answer = await self._ask(place, asked, name, arguments)
+        self._answers[place] = (asked, answer)
+        return answer
+
+    async def _ask(self, place: int, asked: str, name: str, arguments: Mapping[str, Any]) -> Answer:
+        if len(json.dumps(arguments, default=str)) > MOST_ARGUMENT_BYTES:
+            error = ToolError(code=ErrorCode.INVALID_ARGUMENT, message=f"{name}: > {MOST_ARGUMENT_BYTES // 1000} kB")
+            return _said(error)
+        tool = self.names.get(name)
+        call = ToolCall(
+            id=f"{self._prefix}.{place + 1}.{asked[:12]}",
+            name=tool.name if tool else name[:200],
+            arguments=arguments,
+        )
+        bound = self.tools.dispatch.rebind(call, self.context) if tool else None
+        extra = extra_argument(bound, self.context.language) if isinstance(bound, BoundCall) else None
+        if extra is not None:
+            call = ToolCall(id=call.id, name=call.name, arguments=arguments, problem=extra)
+        self.made.append(call)
+        is_reading = tool is not None and tool.rules.effect == "reads"
+        inner = unremembering(self.context) if is_reading else self.context
+        result = await self._dispatch(call, inner)
+        remembered(self.context, inner)
+        self.results[call.id] = result
+        if pending_of(result) is not None:
+            self._end(Ended("waiting", name=result.name, result=result))
+        if result.error is not None:
+            return _said(result.error)
+        kept = results_of(inner).get(handle) if (handle := result.notes.get("handle")) else None
+        return {"value": jsonable(result.data if kept is None else kept.value)}
+
+    async def _own(self, call: ToolCall, context: RunContext) -> ToolResult:
+        return await self.tools.dispatch(call, context)
+
+
+def _said(error: ToolError) -> Answer:
+    return {"error": error.sentence, "code": str(error.code)}

@@ -1,0 +1,99 @@
+"""The process that programs are forked from, with the libraries loaded. It never runs a program itself, and has no threads.
+
+    host ─▶ zygote (imports once) ─▶ children, each closed in and parked, each for one program
+
+A request is the room in words, with the child's two channels as descriptors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import os
+import select
+import signal
+import socket
+
+from toolhand.sandbox.inside import program
+from toolhand.sandbox.jails import kernel, landlock, namespaces
+
+_LIBRARIES = "numpy pandas matplotlib.pyplot statistics csv decimal fractions datetime re random asyncio textwrap string"
+
+
+def serve(channel: socket.socket, jail: str, place: str) -> None:
+    """Forks at the host's request until the host is gone; then everything below is gone too."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel takes the ended ones away
+    host = os.getppid()
+    signal.signal(signal.SIGTERM, lambda *_: os.getppid() == host or os._exit(0))
+    kernel.control(1, signal.SIGTERM)  # comes too when only the host's thread has ended
+    channel.send(b"ready")
+    poller = select.poll()
+    poller.register(channel, select.POLLIN)
+    while True:
+        poller.poll()
+        request, descriptors, _, _ = socket.recv_fds(channel, 65536, 2)
+        if not request:
+            os._exit(0)  # each child asked to be killed when this process ends
+        me, pid = os.getpid(), -1
+        with contextlib.suppress(OSError):
+            pid = os.fork()
+        if pid == 0:
+            try:
+                kernel.control(1, signal.SIGKILL)
+                if os.getppid() == me:
+                    _become(request.decode().split("\0"), jail, place, *descriptors)
+            finally:
+                os._exit(1)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        channel.send(b"forked" if pid > 0 else b"no process could be forked")
+
+
+def _become(words: list[str], jail: str, place: str, channel: int, output: int) -> None:
+    """What a child does: closes everything, goes inside, says so, and runs the one program that it is given."""
+    os.setsid()
+    nothing = os.open("/dev/null", os.O_RDONLY)
+    os.dup2(channel, 200)  # out of the way of the numbers below
+    for descriptor, number in ((nothing, 0), (output, 1), (output, 2), (200, 3)):
+        os.dup2(descriptor, number)
+    os.closerange(4, 4096)
+    room = kernel.Room.of(words)
+    for number in (signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        if jail == "namespaces":
+            namespaces.enter(room, place, _tell)
+        else:
+            landlock.enter(room, _tell)
+    except Exception as error:  # noqa: BLE001 - whatever it is, nothing may run then, and the host says why
+        os.write(3, f"refused {type(error).__name__}: {error}".encode())
+        os._exit(1)
+    os.environ.clear()
+    program.serve(3, 3)
+
+
+def _tell() -> None:
+    """Hands the host a descriptor of this process, by which it can be killed and no other; the filter forbids it later."""
+    with socket.socket(fileno=os.dup(3)) as pair:
+        socket.send_fds(pair, [b"closing in"], [os.pidfd_open(os.getpid())])
+
+
+def main(descriptor: str, jail: str, place: str, manner: str) -> None:
+    """Loads what is there of the libraries, and serves.
+
+    Args:
+        descriptor: of the channel to the host.
+        jail: which one the children go into.
+        place: an empty folder for what the jail puts up.
+        manner: "libraries" to load them, or "bare".
+    """
+    if manner == "libraries":
+        with contextlib.suppress(Exception):
+            importlib.import_module("matplotlib").use("agg")
+        for name in _LIBRARIES.split():
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # the collector would touch, and so copy, every page that is shared
+    serve(socket.socket(fileno=int(descriptor)), jail, place)

@@ -1,0 +1,194 @@
+"""Processes that are closed in and wait for their one program, forked from one that has its libraries loaded."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import threading
+from collections.abc import Hashable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from toolhand.sandbox.backends import SandboxError
+from toolhand.sandbox.inside.frames import Frames
+from toolhand.sandbox.jails.kernel import Room
+from toolhand.sandbox.ring import Ring
+
+START: Final = str(Path(__file__).parent / "inside" / "start.py")
+_START_SECONDS: Final = 60.0
+_MOST_FILES: Final = 4_096
+_SHARED: Final = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/share/zoneinfo", "/usr/share/fonts")
+
+
+def readable_paths() -> tuple[str, ...]:
+    """What an interpreter and its libraries are loaded from, and nothing of the user's."""
+    paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")} | set(_SHARED)
+    for base in {sys.base_prefix, sys.prefix} - {"/usr", "/"}:
+        paths |= {f"{base}/lib", f"{base}/lib64"}
+    kept: list[str] = []
+    for path in sorted(path for path in paths if Path(path).is_dir()):
+        if not any(path.startswith(f"{above}/") for above in kept):
+            kept.append(path)
+    return tuple(kept)
+
+
+@dataclass(slots=True, eq=False)
+class Child:
+    """A process that is closed in and waits for its one program."""
+
+    incoming: int
+    outgoing: int
+    printed: int
+    process: int
+    work: str
+    files_mb: int
+    is_ended: bool = False
+
+    def kill(self) -> None:
+        """Ends it, waits until it is gone, and takes its folder away."""
+        if self.is_ended:
+            return
+        self.is_ended = True
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.process, signal.SIGKILL)
+        gone = select.poll()
+        gone.register(self.process, select.POLLIN)
+        gone.poll(2_000)
+        os.close(self.process)
+        if self.work:
+            shutil.rmtree(self.work, ignore_errors=True)
+
+    def close(self) -> None:
+        """Ends it, and its channels too."""
+        self.kill()
+        for descriptor in (self.incoming, self.printed):
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+
+    def is_too_big(self) -> bool:
+        """Whether its folder holds more than it may; a file system in memory has a bound of its own."""
+        size = count = 0
+        with contextlib.suppress(OSError):
+            for folder, _, names in os.walk(self.work) if self.work else ():
+                count += len(names) + 1
+                size += sum(os.lstat(f"{folder}/{name}").st_blocks * 512 for name in names)
+                if size > self.files_mb * 2**20 or count > _MOST_FILES:
+                    return True
+        return False
+
+
+class Zygote:
+    """The process from which children are forked, for one jail; started when it is first needed.
+
+    Args:
+        jail: "namespaces" or "landlock".
+        manner: "libraries" to have them loaded, or "bare".
+    """
+
+    def __init__(self, jail: str, manner: str = "libraries") -> None:
+        self.jail, self._manner = jail, manner
+        self._ring: Ring[Child] = Ring(self._child, Child.close, 2 if manner == "libraries" else 0)
+        self._lock = threading.Lock()
+        self._host = 0
+        self._channel: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._place = ""
+
+    def child(self, *, memory_mb: int, seconds: float) -> Child:
+        """A closed process for one program.
+
+        Raises:
+            SandboxError: when it cannot be closed in.
+        """
+        # Where many run at once, or a thread each, a second on the wall may be several of the processor's.
+        room = Room(readable_paths(), memory_mb=memory_mb, cpu_seconds=int(seconds * 4) + 1)
+        return self._ring.take(room.words)
+
+    def end(self) -> None:
+        """Ends the process and all that was forked from it."""
+        self._ring.clear()
+        if self._host == os.getpid() and self._channel is not None:
+            self._channel.close()
+            if self._process is not None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(2)
+            shutil.rmtree(self._place, ignore_errors=True)
+        self._channel = None
+
+    def _child(self, key: Hashable) -> Child:
+        room = Room.of(key)  # type: ignore[arg-type]
+        with self._lock:
+            try:
+                return self._forked(self._started(), room)
+            except OSError:  # it was killed, by the system or by a person
+                self._channel = None
+                return self._forked(self._started(), room)
+
+    def _started(self) -> socket.socket:
+        if self._channel is not None and self._host == os.getpid():
+            return self._channel
+        self._place = tempfile.mkdtemp(prefix="toolhand-sandbox-")
+        Path(self._place).chmod(0o711)  # the program is nobody, and has to get through
+        Path(self._place, "root").mkdir()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        environment = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MPLCONFIGDIR": self._place, "LANG": "C.UTF-8"}
+        words = [str(theirs.fileno()), self.jail, f"{self._place}/root", self._manner]
+        self._process = subprocess.Popen(  # noqa: S603 - our own program
+            [sys.executable, "-I", "-X", "utf8", START, "zygote", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            cwd="/",
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,
+        )
+        theirs.close()
+        ours.settimeout(_START_SECONDS)
+        if ours.recv(64) != b"ready":
+            raise SandboxError("the sandbox's Python did not start: run `toolhand sandbox check`")
+        self._channel, self._host = ours, os.getpid()
+        atexit.register(self.end)
+        return ours
+
+    def _forked(self, channel: socket.socket, room: Room) -> Child:
+        if self.jail == "landlock":
+            room.work = tempfile.mkdtemp(prefix="w", dir=self._place)
+            Path(room.work).chmod(0o777)
+        ours, theirs = socket.socketpair()
+        printed, printing = os.pipe()
+        try:
+            try:
+                socket.send_fds(channel, ["\0".join(room.words).encode()], [theirs.fileno(), printing])
+            finally:
+                theirs.close()
+                os.close(printing)
+            if (answer := channel.recv(64)) != b"forked":
+                raise ConnectionResetError("the zygote is gone") if not answer else SandboxError(answer.decode())
+            ours.settimeout(_START_SECONDS)
+            said, descriptors, _, _ = socket.recv_fds(ours, 10, 1)
+            if not descriptors:
+                raise SandboxError((said + ours.recv(1000)).decode("utf-8", "replace") or "it ended while it was closed in")
+            frames, ready = Frames(), list[Any]()
+            while not ready:
+                piece = ours.recv(4096)
+                if not piece or piece.startswith(b"refused"):
+                    raise SandboxError(piece.decode("utf-8", "replace") or "it ended while it was closed in")
+                ready = frames.feed(piece)
+        except BaseException:
+            ours.close()
+            os.close(printed)
+            if room.work:
+                shutil.rmtree(room.work, ignore_errors=True)
+            raise
+        return Child(ours.fileno(), ours.detach(), printed, descriptors[0], room.work, room.files_mb)

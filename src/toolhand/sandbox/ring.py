@@ -1,0 +1,79 @@
+"""Things that take a while to make, kept ahead of need: each is taken once, and another is made behind its back."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Ring(Generic[T]):
+    """Keeps some things ready for the last key that was asked for.
+
+    Args:
+        make: makes one for a key; called in any thread, one at a time.
+        drop: ends one that is not needed.
+        size: how many are kept.
+    """
+
+    def __init__(self, make: Callable[[Hashable], T], drop: Callable[[T], None], size: int = 2) -> None:
+        self._make, self._drop, self._size = make, drop, size
+        self._ready: deque[T] = deque()
+        self._key: Hashable = None
+        self._lock, self._making, self._wanted = threading.Lock(), threading.Lock(), threading.Event()
+        self._thread: threading.Thread | None = None
+        atexit.register(self.clear)
+
+    def take(self, key: Hashable) -> T:
+        """One for this key, made now where none is ready."""
+        with self._lock:
+            old = list(self._ready) if key != self._key else []
+            if old:
+                self._ready.clear()
+            self._key = key
+            found = self._ready.popleft() if self._ready else None
+        for one in old:
+            self._drop(one)
+        try:
+            if found is not None:
+                return found
+            with self._making:
+                return self._make(key)
+        finally:
+            self._refill()
+
+    def clear(self) -> None:
+        """Ends all that are ready."""
+        with self._lock:
+            ready, self._key = list(self._ready), None
+            self._ready.clear()
+        for one in ready:
+            self._drop(one)
+
+    def _refill(self) -> None:
+        self._wanted.set()
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._keep_full, name="toolhand-sandbox", daemon=True)
+            self._thread.start()
+
+    def _keep_full(self) -> None:
+        while True:
+            self._wanted.wait()
+            self._wanted.clear()
+            while (key := self._key) is not None and len(self._ready) < self._size:
+                with contextlib.suppress(Exception):  # whoever needs one finds out why
+                    with self._making:
+                        made = self._make(key)
+                    with self._lock:
+                        is_wanted = key == self._key
+                        if is_wanted:
+                            self._ready.append(made)
+                    if not is_wanted:
+                        self._drop(made)
+                    continue
+                break

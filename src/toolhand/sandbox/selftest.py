@@ -1,0 +1,131 @@
+"""Whether a jail holds on this machine: seen, not guessed. Harmless attempts of each kind are made in it before its first use."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from toolhand.core.context import RunContext
+from toolhand.sandbox.backends import Ran, SandboxError, Stop
+from toolhand.sandbox.calls import Calls
+from toolhand.sandbox.conversing import Conversation
+from toolhand.sandbox.jailing import Zygote
+from toolhand.sandbox.limits import Limits
+from toolhand.toolset import Toolset
+
+_ATTEMPTS: Final = '''
+import os, socket, json
+got = []
+def attempt(name, what):
+    try:
+        what()
+    except MemoryError:
+        got.append(name + ": held") if name == "memory" else None
+    except BaseException:
+        pass
+    else:
+        got.append(name)
+def connect():
+    socket.create_connection(("127.0.0.1", PORT), 1)
+attempt("read a file", lambda: open(SECRET).read())
+attempt("write a file", lambda: open(SECRET + ".new", "w"))
+attempt("change a file", lambda: os.utime(SECRET))
+attempt("connect", connect)
+attempt("start a process", os.fork)
+attempt("run a program", lambda: os.posix_spawn("/bin/true", ["true"], {}))
+attempt("signal the host", lambda: os.kill(HOST, 0))
+attempt("read the host's environment", lambda: open("/proc/%d/environ" % HOST, "rb").read())
+attempt("memory", lambda: bytearray(512 << 20))
+attempt("become root", lambda: os.setuid(0) if os.getuid() else 1 / 0)
+print(json.dumps(got))
+'''
+_FIXES: Final = (
+    "Landlock needs Linux 5.13 or later with landlock among its security modules; namespaces need "
+    "kernel.unprivileged_userns_clone=1, or kernel.apparmor_restrict_unprivileged_userns=0, or root with CAP_SYS_ADMIN; a "
+    "container needs Docker or Podman with an image that has Python: see `toolhand sandbox check`"
+)
+_HELD: dict[str, str] = {}
+_LOCK: Final = threading.Lock()
+
+
+def failure(jail: str) -> str:
+    """Why a jail does not hold here, or "" where it does. Found out once in a process.
+
+    Args:
+        jail: "namespaces" or "landlock".
+    """
+    with _LOCK:
+        if jail not in _HELD:
+            _HELD[jail] = _failure(jail)
+        return _HELD[jail]
+
+
+def holding(jails: Sequence[str]) -> str:
+    """The first of these jails that holds.
+
+    Raises:
+        SandboxError: when none does.
+    """
+    reasons = []
+    for jail in jails:
+        reason = failure(jail)
+        if not reason:
+            return jail
+        reasons.append(f"{jail}: {reason}")
+    raise SandboxError(f"no sandbox for code holds on this machine ({'; '.join(reasons)}). {_FIXES}")
+
+
+def _failure(jail: str) -> str:
+    if sys.platform != "linux" or os.uname().machine not in {"x86_64", "aarch64"}:
+        return f"it needs Linux on x86-64 or aarch64, and this is {sys.platform}"
+    zygote = Zygote(jail, "bare")
+    try:
+        return _attempts(zygote) or _overrun(zygote)
+    except (SandboxError, OSError) as error:
+        return str(error)
+    finally:
+        zygote.end()
+
+
+def _attempts(zygote: Zygote) -> str:
+    """Which attempts succeeded."""
+    with tempfile.TemporaryDirectory(prefix="toolhand-canary-") as folder, contextlib.closing(socket.socket()) as listener:
+        Path(folder).chmod(0o755)
+        secret = Path(folder, "secret.txt")
+        secret.write_text(secrets.token_hex(), encoding="ascii")
+        secret.chmod(0o666)
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        facts = {"PORT": listener.getsockname()[1], "SECRET": str(secret), "HOST": os.getpid()}
+        code = "".join(f"{name} = {value!r}\n" for name, value in facts.items()) + _ATTEMPTS
+        ran = _ran(zygote, code, 10.0)
+        if ran.error is not None:
+            return f"the self-test did not come to its end ({ran.error[0]} {ran.error[2]})"
+        got = json.loads("".join(ran.output) or "[]")
+        if got != ["memory: held"]:
+            return f"from inside one can {', '.join(one for one in got if ':' not in one) or 'take any amount of memory'}"
+    return ""
+
+
+def _overrun(zygote: Zygote) -> str:
+    started = time.monotonic()
+    ran = _ran(zygote, "while True: pass", 0.05)
+    is_stopped = ran.error is not None and ran.error[0] == "time" and time.monotonic() - started < 30
+    return "" if is_stopped else "a program does not end in time"
+
+
+def _ran(zygote: Zygote, code: str, seconds: float) -> Ran:
+    limits = Limits(seconds=seconds, memory_mb=64)
+    with contextlib.closing(zygote.child(memory_mb=64, seconds=limits.seconds)) as child:
+        calls = Calls(Toolset(), RunContext(), most=0, prefix="self-test")
+        return Conversation(child, calls, limits, Stop(seconds)).run(code)
