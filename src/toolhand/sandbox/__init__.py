@@ -4,8 +4,8 @@
 file in `jails/`; what runs inside is in `inside/`. What none of this can promise: docs/explanation/sandbox.md.
 """
 
-from toolhand.sandbox.backends import SandboxError
-from toolhand.sandbox.limits import CodeError, Limits, Outcome
+from toolhand.jails.runs import SandboxError
+from toolhand.parsing.programs.outcomes import CodeError, Limits, Outcome
 from toolhand.sandbox.running import arun_code, run_code
 
 __all__ = ["CodeError", "Limits", "Outcome", "SandboxError", "arun_code", "run_code"]

@@ -1,5 +1,6 @@
-"""The tool calls of a program: each goes through `dispatch` as any other call, and a program that is begun anew gets the same
-answers to the same calls without any of them running twice.
+"""The tool calls of a program: each goes through `dispatch` as any other call.
+
+A program that is begun anew gets the same answers to the same calls, and none of them runs twice.
 """
 
 from __future__ import annotations
@@ -19,35 +20,18 @@ from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.jsonable import jsonable
 from toolhand.core.messages import BoundCall, ToolCall, ToolResult
 from toolhand.core.tools import Tool
+from toolhand.jails.runs import MOST_ARGUMENT_BYTES, Answer, Ended
 from toolhand.policies.deduplicate import remembered, unremembering
 from toolhand.policies.shrinking.store import results_of
-from toolhand.sandbox.limits import Kind
 from toolhand.tools.collection import ToolCollection
 from toolhand.toolset import Toolset
 
-MOST_ARGUMENT_BYTES: Final = 1_000_000
 Dispatch = Callable[[ToolCall, RunContext], Awaitable[ToolResult]]
-Answer = dict[str, Any]
-"""`{"value": …}`, or `{"error": sentence, "code": code}`."""
 
 _EXTRA: Final = {
     "en": "{name}() has no parameter '{key}'; it has: {known}.",
     "zh": "{name}() 没有参数“{key}”，只有：{known}。",
 }
-
-
-class Ended(Exception):  # noqa: N818 - how a program ends from outside, not a fault
-    """The program goes no further.
-
-    Args:
-        kind: why.
-        words: for the sentence.
-    """
-
-    def __init__(self, kind: Kind, **words: Any) -> None:
-        super().__init__(kind)
-        self.kind: Kind = kind
-        self.words = words
 
 
 def python_names(tools: ToolCollection) -> dict[str, Tool]:
@@ -64,8 +48,14 @@ def extra_argument(bound: BoundCall, language: str) -> ToolError | None:
     """The error for a keyword that no parameter has: a program is held to what it writes."""
     for fix in bound.call.fixes:
         if fix.kind == "extra_dropped":
-            words = {"name": bound.tool.name, "key": fix.path[2:], "known": ", ".join(bound.tool.properties) or "-"}
-            return ToolError(code=ErrorCode.INVALID_ARGUMENT, message=_EXTRA[language].format(**words), path=fix.path)
+            words = {
+                "name": bound.tool.name,
+                "key": fix.path[2:],
+                "known": ", ".join(bound.tool.properties) or "-",
+            }
+            return ToolError(
+                code=ErrorCode.INVALID_ARGUMENT, message=_EXTRA[language].format(**words), path=fix.path
+            )
     return None
 
 
@@ -120,7 +110,9 @@ class Calls:
             if before == asked:
                 done.set_result(answer)
                 return done
-            if not all(call.name in self.tools and self.tools[call.name].repeatable for call in self.made[place:]):
+            if not all(
+                call.name in self.tools and self.tools[call.name].repeatable for call in self.made[place:]
+            ):
                 raise self._end(Ended("replay"))
             self._known = self._known[:place]
         if place >= self._most or self._loop is None:
@@ -147,7 +139,9 @@ class Calls:
 
     async def _ask(self, place: int, asked: str, name: str, arguments: Mapping[str, Any]) -> Answer:
         if len(json.dumps(arguments, default=str)) > MOST_ARGUMENT_BYTES:
-            error = ToolError(code=ErrorCode.INVALID_ARGUMENT, message=f"{name}: > {MOST_ARGUMENT_BYTES // 1000} kB")
+            error = ToolError(
+                code=ErrorCode.INVALID_ARGUMENT, message=f"{name}: > {MOST_ARGUMENT_BYTES // 1000} kB"
+            )
             return _said(error)
         tool = self.names.get(name)
         call = ToolCall(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import contextlib
 import time
@@ -20,13 +19,14 @@ from toolhand.core.language import chosen_language
 from toolhand.core.messages import ToolCall
 from toolhand.execution.running import run_blocking
 from toolhand.execution.threads import THREADS
+from toolhand.jails.runs import Ended, Ran, SandboxError, Stop
 from toolhand.observability import listening
 from toolhand.observability.defaults import default_sinks
 from toolhand.parsing.programs.checks import Problem, problems_of, read_program
+from toolhand.parsing.programs.outcomes import WORDS, CodeError, Kind, Limits, Outcome
 from toolhand.parsing.programs.subset import beyond_monty
-from toolhand.sandbox.backends import NotHere, Ran, SandboxBackend, SandboxError, Stop
-from toolhand.sandbox.calls import Calls, Dispatch, Ended, extra_argument
-from toolhand.sandbox.limits import WORDS, CodeError, Kind, Limits, Outcome
+from toolhand.sandbox.backends import NotHere, SandboxBackend
+from toolhand.sandbox.calls import Calls, Dispatch, extra_argument
 from toolhand.toolset import Toolset
 
 T = TypeVar("T")
@@ -82,7 +82,9 @@ async def arun_code(
             language=chosen_language() or "en",
         )
         context = listening(context, default_sinks())
-    calls = Calls(held, context, most=limits.calls, prefix=prefix or f"code-{uuid.uuid4().hex[:12]}", dispatch=dispatch)
+    calls = Calls(
+        held, context, most=limits.calls, prefix=prefix or f"code-{uuid.uuid4().hex[:12]}", dispatch=dispatch
+    )
     return await _Program(code, calls, limits).run(backend)
 
 
@@ -142,7 +144,9 @@ class _Program:
             await asyncio.wait({running})
             raise
         except Ended as ended:
-            error = self._error(ended.kind, WORDS[self.language][ended.kind].format(**self._facts, **ended.words))
+            error = self._error(
+                ended.kind, WORDS[self.language][ended.kind].format(**self._facts, **ended.words)
+            )
         except NotHere as lacking:
             if may_go_on:
                 raise
@@ -169,7 +173,12 @@ class _Program:
     @property
     def _facts(self) -> dict[str, Any]:
         limits = self.limits
-        return {"seconds": limits.seconds, "memory": limits.memory_mb, "output": limits.output_kb, "calls": limits.calls}
+        return {
+            "seconds": limits.seconds,
+            "memory": limits.memory_mb,
+            "output": limits.output_kb,
+            "calls": limits.calls,
+        }
 
     def _fault(self, name: str, known: Mapping[str, Any], others: Collection[str]) -> str:
         """What is wrong with a call, found by the binder that will bind it; what is not known yet is taken to be right."""

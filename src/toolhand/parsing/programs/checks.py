@@ -13,13 +13,25 @@ from toolhand.core.language import Language
 
 MOST_CHARACTERS: Final = 200_000
 _GIVEN: Final = frozenset(
-    ["api", "ToolError", "__name__", "__file__", "__doc__", "__builtins__", "__spec__", "__loader__", "__package__"]
+    [
+        "api",
+        "ToolError",
+        "__name__",
+        "__file__",
+        "__doc__",
+        "__builtins__",
+        "__spec__",
+        "__loader__",
+        "__package__",
+    ]
 )
-_HIDDEN: Final = frozenset({"exec", "eval", "globals", "locals", "vars", "setattr", "__builtins__", "compile", "__import__"})
+_HIDDEN: Final = frozenset(
+    {"exec", "eval", "globals", "locals", "vars", "setattr", "__builtins__", "compile", "__import__"}
+)
 _API: Final = frozenset({"call_tool", "parallel"})
 
 CheckCall = Callable[[str, Mapping[str, Any], Collection[str]], str]
-"""What is wrong with a call of a tool: its name, the arguments whose values are known, the names of the others; "" for nothing."""
+"""What is wrong with a call: the tool's name, the arguments whose values are known, the names of the others; "" for nothing."""
 
 _WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
     "en": {
@@ -89,7 +101,12 @@ def problems_of(
     known = bound | _GIVEN | set(tools) | set(dir(builtins))
     found: list[Problem] = []
     for node in _unguarded(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in known and not is_open:
+        if (
+            isinstance(node, ast.Name)
+            and isinstance(node.ctx, ast.Load)
+            and node.id not in known
+            and not is_open
+        ):
             found.append(_unknown(node, node.id, known, language))
         if isinstance(node, ast.Call) and isinstance(name := _tool(node, bound), str):
             if name not in tools and not (isinstance(node.func, ast.Attribute) and name in _API):
@@ -148,12 +165,17 @@ def _tool(node: ast.Call, bound: Collection[str]) -> str | None:
 def _call(
     node: ast.Call, name: str, parameters: Sequence[str], check_call: CheckCall, language: Language
 ) -> str:
-    if any(isinstance(one, ast.Starred) for one in node.args) or any(one.arg is None for one in node.keywords):
+    if any(isinstance(one, ast.Starred) for one in node.args) or any(
+        one.arg is None for one in node.keywords
+    ):
         return ""
     if len(node.args) > len(parameters):
         words = {"name": name, "most": len(parameters), "count": len(node.args)}
         return _WORDS[language]["many"].format(**words)
-    written = [*zip(parameters, node.args, strict=False), *((one.arg or "", one.value) for one in node.keywords)]
+    written = [
+        *zip(parameters, node.args, strict=False),
+        *((one.arg or "", one.value) for one in node.keywords),
+    ]
     known: dict[str, Any] = {}
     others: list[str] = []
     for key, value in written:

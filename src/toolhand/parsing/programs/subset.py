@@ -6,8 +6,19 @@ import ast
 from typing import Final
 
 MODULES: Final = frozenset(
-    "asyncio base64 bisect collections copy dataclasses datetime decimal functools hashlib itertools json math random re sys time"
-    " typing __future__".split()
+    {
+        "asyncio",
+        "base64",
+        "bisect",
+        "collections",
+        "copy",
+        "dataclasses",
+        "datetime",
+        "decimal",
+        "functools",
+        "hashlib",
+    }
+    | {"itertools", "json", "math", "random", "re", "sys", "time", "typing", "__future__"}
 )
 _METHODS: Final = frozenset({"__init__", "__enter__", "__exit__", "__post_init__"})
 _CALLS: Final = frozenset({"open", "input", "globals", "locals", "vars", "exit", "quit"})
@@ -43,7 +54,11 @@ def _beyond(node: ast.AST) -> str:
         return f"{node.func.id}()"
     if isinstance(node, ast.Attribute) and node.attr in {"TaskGroup", "__name__", "OrderedDict"}:
         return node.attr
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "create_task":
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "create_task"
+    ):
         return "create_task()"
     return ""
 

@@ -11,22 +11,21 @@ import json
 import os
 import select
 import shlex
-import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Hashable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from toolhand.core.errors import MissingExtraError
-from toolhand.sandbox.backends import NotHere, Ran, SandboxError, Stop
-from toolhand.sandbox.calls import Answer, Calls
-from toolhand.sandbox.inside.awaiting import awaited_calls
-from toolhand.sandbox.limits import Limits
-from toolhand.sandbox.ring import Ring
+from toolhand.jails.inside.awaiting import awaited_calls
+from toolhand.jails.ring import Ring
+from toolhand.jails.runs import Answer, Ran, SandboxError, Stop
+from toolhand.parsing.programs.outcomes import Limits
+from toolhand.sandbox.backends import NotHere
+from toolhand.sandbox.calls import Calls
 
 JAILS: Final = ("landlock", "namespaces")
 """The first costs less here, and what it hides less well an interpreter without files cannot look for."""
@@ -78,7 +77,7 @@ class MontyBackend:
 
     def __init__(self, jails: tuple[str, ...] = JAILS) -> None:
         self._jails = jails
-        self._ring: Ring[Worker] = Ring(self._worker, Worker.close)
+        self._ring: Ring[tuple[str, float], Worker] = Ring(self._worker, Worker.close)
         self._place, self._owner = "", 0
 
     def walls(self) -> tuple[str, ...]:
@@ -90,10 +89,16 @@ class MontyBackend:
         """
         self._library()
         if sys.platform != "linux":
-            raise SandboxError(f"monty runs here only inside a jail of Linux, and this is {sys.platform}: use a container")
-        from toolhand.sandbox.selftest import holding  # noqa: PLC0415 - only Linux has what it loads
+            raise SandboxError(
+                f"monty runs here only inside a jail of Linux, and this is {sys.platform}: use a container"
+            )
+        from toolhand.jails.selftest import holding  # noqa: PLC0415 - only Linux has what it loads
 
         return (holding(self._jails), "seccomp", "monty")
+
+    def end(self) -> None:
+        """Ends what is kept ready."""
+        self._ring.clear()
 
     def _library(self) -> Any:
         try:
@@ -102,8 +107,8 @@ class MontyBackend:
             raise MissingExtraError("sandbox", "running code in Monty") from error
         return pydantic_monty
 
-    def _worker(self, key: Hashable) -> Worker:
-        jail, seconds = key  # type: ignore[misc]
+    def _worker(self, key: tuple[str, float]) -> Worker:
+        jail, seconds = key
         monty = self._library()
         pool = monty.Monty(
             binary_path=self._launcher(jail, seconds),
@@ -132,7 +137,8 @@ class MontyBackend:
         """A program that Monty's pool starts as its worker, and that goes into the jail first."""
         from pydantic_monty._binary import find_monty_binary  # noqa: PLC0415
 
-        from toolhand.sandbox.jailing import START, Room  # noqa: PLC0415
+        from toolhand.jails.kernel import Room  # noqa: PLC0415
+        from toolhand.jails.processes import START  # noqa: PLC0415
 
         if self._owner != os.getpid():
             self._place, self._owner = tempfile.mkdtemp(prefix="toolhand-monty-"), os.getpid()
@@ -142,7 +148,18 @@ class MontyBackend:
         if not path.exists():
             binary = os.path.realpath(find_monty_binary())
             room = Room(_READABLE, program=binary, memory_mb=8 * MOST_MEMORY_MB, cpu_seconds=int(seconds) + 2)
-            words = [sys.executable, "-I", "-S", "-X", "utf8", START, "launch", jail, f"{self._place}/root", *room.words]
+            words = [
+                sys.executable,
+                "-I",
+                "-S",
+                "-X",
+                "utf8",
+                START,
+                "launch",
+                jail,
+                f"{self._place}/root",
+                *room.words,
+            ]
             path.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8")
             path.chmod(0o700)
         return str(path)
@@ -226,12 +243,18 @@ class _Running:
         return state.resume()
 
     def _settled(self, state: Any) -> Any:
-        waiting = {number: self._pending[number] for number in state.pending_call_ids if number in self._pending}
+        waiting = {
+            number: self._pending[number] for number in state.pending_call_ids if number in self._pending
+        }
         wait(waiting.values(), timeout=self.stop.left, return_when=FIRST_COMPLETED)
         done = {number: one for number, one in waiting.items() if one.done()}
         for number in done:
             del self._pending[number]
-        return state.resume({number: _resumed(self._awaited(one)) for number, one in done.items()}) if done else state
+        return (
+            state.resume({number: _resumed(self._awaited(one)) for number, one in done.items()})
+            if done
+            else state
+        )
 
     def _asked(self, state: Any) -> tuple[str, dict[str, Any]]:
         """The tool and its arguments, in JSON's types and none else.
@@ -253,7 +276,9 @@ class _Running:
     def _side_by_side(self, wanted: Any) -> dict[str, Any]:
         if not all(isinstance(one, list) and len(one) == 2 and isinstance(one[1], dict) for one in wanted):
             raise TypeError("api.parallel takes a list of (name, {argument: value}) pairs")
-        answers = [self._awaited(one) for one in [self.calls.start(str(name), named) for name, named in wanted]]
+        answers = [
+            self._awaited(one) for one in [self.calls.start(str(name), named) for name, named in wanted]
+        ]
         failed = [answer for answer in answers if "error" in answer]
         return _resumed(failed[0] if failed else {"value": [answer["value"] for answer in answers]})
 
@@ -280,7 +305,9 @@ class _Running:
         name, text = type(inner).__name__, str(inner)
         lines = [frame.line for frame in error.traceback() if frame.filename.startswith("<python-input")]
         line = lines[-1] if lines and hasattr(error, "traceback") else 0
-        if isinstance(inner, ModuleNotFoundError | NotImplementedError) or any(mark in text for mark in _NOT_YET):
+        if isinstance(inner, ModuleNotFoundError | NotImplementedError) or any(
+            mark in text for mark in _NOT_YET
+        ):
             raise NotHere(text)
         if isinstance(inner, AttributeError) and text.startswith("module "):
             raise NotHere(text)
@@ -314,7 +341,10 @@ def _places(code: str, calls: Calls) -> set[tuple[int, int]]:
     for line in code.encode().split(b"\n"):
         starts.append(starts[-1] + len(line) + 1)
     return {
-        (starts[node.lineno - 1] + node.col_offset, starts[(node.end_lineno or 1) - 1] + (node.end_col_offset or 0))
+        (
+            starts[node.lineno - 1] + node.col_offset,
+            starts[(node.end_lineno or 1) - 1] + (node.end_col_offset or 0),
+        )
         for node in found
     }
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 from typing import Final
 
-from toolhand.sandbox.backends import Ran, Stop
+from toolhand.jails.conversing import Conversation
+from toolhand.jails.processes import Zygote
+from toolhand.jails.runs import Ran, Stop
+from toolhand.jails.selftest import holding
+from toolhand.parsing.programs.outcomes import Limits
 from toolhand.sandbox.calls import Calls
-from toolhand.sandbox.conversing import Conversation
-from toolhand.sandbox.jailing import Zygote
-from toolhand.sandbox.limits import Limits
-from toolhand.sandbox.selftest import holding
 
 JAILS: Final = ("namespaces", "landlock")
 """The one that hides more comes first."""
@@ -43,6 +43,11 @@ class ProcessBackend:
         zygote = self._zygotes[self.walls()[0]]
         with contextlib.closing(zygote.child(memory_mb=limits.memory_mb, seconds=limits.seconds)) as child:
             return Conversation(child, calls, limits, stop).run(code)
+
+    def end(self) -> None:
+        """Ends what is kept ready."""
+        for zygote in self._zygotes.values():
+            zygote.end()
 
 
 BACKEND = ProcessBackend()

@@ -20,8 +20,8 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from toolhand.sandbox.inside.awaiting import awaited_calls
-from toolhand.sandbox.inside.frames import Frames, encoded
+from toolhand.jails.inside.awaiting import awaited_calls
+from toolhand.jails.inside.frames import Frames, encoded
 
 SOURCE: Final = "<program>"
 _MOST_TEXT, _DEEPEST, _MOST_FILES = 2_000, 100, 8 * 2**20
@@ -87,7 +87,9 @@ class _Api:
 
     def __init__(self, wire: _Wire, tools: Mapping[str, list[str]]) -> None:
         def call_tool(name: str, *values: Any, **arguments: Any) -> Any:
-            return wire.result(wire.ask(str(name), _named(str(name), tools.get(str(name), []), values, arguments)))
+            return wire.result(
+                wire.ask(str(name), _named(str(name), tools.get(str(name), []), values, arguments))
+            )
 
         def parallel(calls: list[Any]) -> list[Any]:
             return [wire.result(number) for number in [wire.ask(str(one[0]), one[1]) for one in calls]]
@@ -97,7 +99,9 @@ class _Api:
             setattr(self, name, tool_function(name, call_tool))
 
 
-def _named(name: str, parameters: list[str], values: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+def _named(
+    name: str, parameters: list[str], values: tuple[Any, ...], named: dict[str, Any]
+) -> dict[str, Any]:
     if len(values) > len(parameters):
         raise TypeError(f"{name}() takes {len(parameters)} arguments but {len(values)} were given")
     return {**dict(zip(parameters, values, strict=False)), **named}
@@ -136,20 +140,27 @@ def plain(value: Any, otherwise: type[Exception] | None = None, depth: int = 0) 
         return {str(key): plain(item, otherwise, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(item, otherwise, depth + 1) for item in value]
-    for name, options in (("to_dict", {"orient": "records"}), ("to_dict", {}), ("tolist", {}), ("isoformat", {})):
+    for name, options in (
+        ("to_dict", {"orient": "records"}),
+        ("to_dict", {}),
+        ("tolist", {}),
+        ("isoformat", {}),
+    ):
         method = getattr(value, name, None)
         if callable(method) and not isinstance(value, type):
             with contextlib.suppress(TypeError):
                 return plain(method(**options), otherwise, depth + 1)
     if otherwise is not None:
-        raise otherwise(f"a {type(value).__name__} cannot be given to a tool: give text, numbers, lists or dicts")
+        raise otherwise(
+            f"a {type(value).__name__} cannot be given to a tool: give text, numbers, lists or dicts"
+        )
     return str(value)
 
 
 def serve(incoming: int, outgoing: int) -> None:
     """Waits for the one program, runs it, and tells how it went."""
     wire = _Wire(incoming, outgoing)
-    shown = open(1, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: PTH123, SIM115
+    shown = open(1, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
     sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = shown  # type: ignore[misc]
     wire.send({"ready": True})
     job = wire.taken(0)
@@ -186,7 +197,9 @@ def _run(job: Mapping[str, Any], wire: _Wire) -> Any:
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
     api = _Api(wire, job["tools"])
-    module.__dict__.update({"__builtins__": builtins, "api": api, "ToolError": ToolError, "_later": asyncio.to_thread})
+    module.__dict__.update(
+        {"__builtins__": builtins, "api": api, "ToolError": ToolError, "_later": asyncio.to_thread}
+    )
     module.__dict__.update({name: getattr(api, name) for name in job["tools"]})
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].show = lambda *_, **__: None  # type: ignore[attr-defined]

@@ -12,10 +12,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from toolhand.sandbox.backends import Ran, Stop
-from toolhand.sandbox.calls import MOST_ARGUMENT_BYTES, Answer, Calls, Ended
-from toolhand.sandbox.inside.frames import FrameError, Frames, encoded
-from toolhand.sandbox.limits import Limits
+from toolhand.jails.inside.frames import FrameError, Frames, encoded
+from toolhand.jails.runs import MOST_ARGUMENT_BYTES, Answer, Answers, Ran, Stop
+from toolhand.parsing.programs.outcomes import Limits
 
 _DRAIN_SECONDS: Final = 0.05
 _MOST_FILES, _MOST_FILE_BYTES = 100, 8 * 2**20
@@ -54,7 +53,7 @@ class Conversation:
     """
 
     process: Process
-    calls: Calls
+    calls: Answers
     limits: Limits
     stop: Stop
     ran: Ran = field(init=False)
@@ -113,9 +112,8 @@ class Conversation:
                 elif descriptor == process.printed:
                     if not self._read_printed():
                         poller.unregister(descriptor)
-                elif events & (select.POLLIN | select.POLLHUP) and descriptor == process.incoming:
-                    if self._read_frames(rung):
-                        return
+                elif self._has_ended(descriptor, events, rung):
+                    return
 
     def _send(self, poller: select.poll) -> None:
         with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
@@ -142,6 +140,10 @@ class Conversation:
         while time.monotonic() < until and select.select([self.process.printed], [], [], 0)[0]:
             if not self._read_printed():
                 return
+
+    def _has_ended(self, descriptor: int, events: int, rung: int) -> bool:
+        is_something = descriptor == self.process.incoming and events & (select.POLLIN | select.POLLHUP)
+        return bool(is_something) and self._read_frames(rung)
 
     def _read_frames(self, rung: int) -> bool:
         """Takes what came; gives whether the program has ended."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import struct
 
-from toolhand.sandbox.jails import seccomp
-from toolhand.sandbox.jails.kernel import NOBODY, Room, become_nobody, call, limit
+from toolhand.jails import seccomp
+from toolhand.jails.kernel import NOBODY, Room, become_nobody, call, limit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 
-from toolhand.sandbox.jails import landlock, namespaces
-from toolhand.sandbox.jails.kernel import Room
+from toolhand.jails import landlock, namespaces
+from toolhand.jails.kernel import Room
 
 
 def main(jail: str, place: str, *words: str) -> None:
-    """Goes inside and runs the room's program; nothing but its three streams is open.
+    """Goes inside and runs the room's program; nothing but its standard input and output is open.
 
     Args:
         jail: which one.
         place: an empty folder for what the jail puts up.
         words: the room's six, then the program's arguments.
     """
+    os.dup2(os.open("/dev/null", os.O_WRONLY), 2)  # the host's own is none of its business
     os.closerange(3, 4096)
     walls = Room.of(words[:6])
     if jail == "namespaces":

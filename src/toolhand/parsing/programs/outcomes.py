@@ -13,7 +13,17 @@ from toolhand.core.messages import ToolCall, ToolResult
 Backend = Literal["auto", "monty", "process", "container"]
 
 Kind = Literal[
-    "syntax", "check", "unsupported", "exception", "time", "memory", "output", "calls", "crashed", "replay", "waiting"
+    "syntax",
+    "check",
+    "unsupported",
+    "exception",
+    "time",
+    "memory",
+    "output",
+    "calls",
+    "crashed",
+    "replay",
+    "waiting",
 ]
 
 
@@ -37,7 +47,12 @@ class Limits:
     calls: int = 1_000
 
     def __post_init__(self) -> None:
-        bounds = {"seconds": (0.01, 3_600), "memory_mb": (16, 65_536), "output_kb": (1, 8_192), "calls": (0, 1_000_000)}
+        bounds = {
+            "seconds": (0.01, 3_600),
+            "memory_mb": (16, 65_536),
+            "output_kb": (1, 8_192),
+            "calls": (0, 1_000_000),
+        }
         for name, (least, most) in bounds.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
@@ -65,7 +80,11 @@ class CodeError:
         if not self.line:
             return self.message
         where = f"第 {self.line} 行" if self.language == "zh" else f"line {self.line}"
-        return f"{where}, `{self.source_line}`: {self.message}" if self.source_line else f"{where}: {self.message}"
+        return (
+            f"{where}, `{self.source_line}`: {self.message}"
+            if self.source_line
+            else f"{where}: {self.message}"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,9 +130,8 @@ WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
         "something must not run twice.",
         "waiting": "The program waits for a person to agree to {name}.",
         "cut": "\n… the rest of the output was left out",
-        "again": "The run was ended by its caller.",
-        "unsupported": "{said} Only a part of Python runs here: no generators, class inheritance, properties or del, and of modules "
-        "only math, re, json, datetime, random, itertools, functools, collections and a few more; no pandas.",
+        "unsupported": "{said} Only a part of Python runs here: no generators, class inheritance, properties or del, and of "
+        "modules only math, re, json, datetime, random, itertools, functools, collections and a few more; no pandas.",
     },
     "zh": {
         "time": "程序运行超过 {seconds:g} 秒，已停止。",
@@ -124,8 +142,7 @@ WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
         "replay": "程序重新开始后要求的工具调用与之前不同，已停止：会改变内容的工具不能执行两次。",
         "waiting": "程序在等待有人同意 {name}。",
         "cut": "\n……其余输出已省略",
-        "again": "调用方结束了这次运行。",
-        "unsupported": "{said} 这里只能运行一部分 Python：没有生成器、类继承、property 和 del，模块只有 math、re、json、datetime、"
-        "random、itertools、functools、collections 等少数几个，没有 pandas。",
+        "unsupported": "{said} 这里只能运行一部分 Python：没有生成器、类继承、property 和 del，模块只有 math、re、json、"
+        "datetime、random、itertools、functools、collections 等少数几个，没有 pandas。",
     },
 }

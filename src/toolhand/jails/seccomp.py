@@ -11,7 +11,7 @@ import ctypes
 import os
 import struct
 
-from toolhand.sandbox.jails.kernel import IS_ARM, call
+from toolhand.jails.kernel import IS_ARM, call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ read 0 63, write 1 64, open 2 -, close 3 57, stat 4 -, fstat 5 80, lstat 6 -, po
 mprotect 10 226, munmap 11 215, brk 12 214, rt_sigaction 13 134, rt_sigprocmask 14 135, rt_sigreturn 15 139,
 rt_sigpending 127 136, rt_sigtimedwait 128 137, rt_sigsuspend 130 133, sigaltstack 131 132, pread64 17 67, pwrite64 18 68,
 readv 19 65, writev 20 66, preadv 295 69, pwritev 296 70, preadv2 327 286, pwritev2 328 287, access 21 -, pipe 22 -,
-pipe2 293 59, select 23 -, pselect6 270 72, ppoll 271 73, sched_yield 24 124, sched_getaffinity 204 123, mremap 25 216, msync 26 227, mincore 27 232, madvise 28 233, dup 32 23,
+pipe2 293 59, select 23 -, pselect6 270 72, ppoll 271 73, sched_yield 24 124, sched_getaffinity 204 123,
+mremap 25 216, msync 26 227, mincore 27 232, madvise 28 233, dup 32 23,
 dup2 33 -, dup3 292 24, pause 34 -, nanosleep 35 101, clock_nanosleep 230 115, getitimer 36 102, setitimer 38 103,
 alarm 37 -, getpid 39 172, getppid 110 173, gettid 186 178, getuid 102 174, geteuid 107 175, getgid 104 176,
 getegid 108 177, getresuid 118 148, getresgid 120 150, getgroups 115 158,
@@ -39,7 +40,9 @@ copy_file_range 326 285, getrandom 318 278, getcpu 309 168, close_range 436 436
 """
 _GUARDED: Final = """clone 56 220, clone3 435 435, kill 62 129, tgkill 234 131, socketpair 53 199, sendto 44 206, ioctl 16 29,
 fcntl 72 25, prctl 157 167, prlimit64 302 261, execve 59 221"""
-_ALLOW, _REFUSE, _UNKNOWN = 0x7FFF0000, 0x00050001, 0x00050026  # EPERM; ENOSYS, for which the C library has another way
+_ALLOW, _REFUSE = 0x7FFF0000, 0x00050001
+_UNKNOWN: Final = 0x00050026
+"""As if the kernel were too old to have it: the C library has another way then."""
 _KILL: Final = 0x80000000
 _LOAD, _EQUAL, _ANY_BIT, _AND, _GIVE = 0x20, 0x15, 0x45, 0x54, 0x06
 _THREAD, _NAMESPACES = 0x00010000, 0x7E020080
@@ -75,7 +78,9 @@ def _program(*, may_start_program: bool) -> list[bytes]:
     lines += _when(guarded["clone"], _thread_only())
     lines += _when(guarded["kill"], _one_of(0, me)) + _when(guarded["tgkill"], _one_of(0, me))
     lines += _when(guarded["ioctl"], _one_of(1, 0x5401, 0x5421, 0x541B, 0x5450, 0x5451))
-    lines += _when(guarded["fcntl"], _one_of(1, *range(8), 1030))  # none of those that send signals to an owner
+    lines += _when(
+        guarded["fcntl"], _one_of(1, *range(8), 1030)
+    )  # none of those that send signals to an owner
     lines += _when(guarded["prctl"], _one_of(0, 15, 16))  # a thread's name
     lines += _when(guarded["sendto"], _zero(4))  # no address: only along a pair
     lines += _when(guarded["prlimit64"], _zero(2))  # to ask, not to change

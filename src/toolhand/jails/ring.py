@@ -9,10 +9,11 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
+K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 
-class Ring(Generic[T]):
+class Ring(Generic[K, T]):
     """Keeps some things ready for the last key that was asked for.
 
     Args:
@@ -21,15 +22,15 @@ class Ring(Generic[T]):
         size: how many are kept.
     """
 
-    def __init__(self, make: Callable[[Hashable], T], drop: Callable[[T], None], size: int = 2) -> None:
+    def __init__(self, make: Callable[[K], T], drop: Callable[[T], None], size: int = 2) -> None:
         self._make, self._drop, self._size = make, drop, size
         self._ready: deque[T] = deque()
-        self._key: Hashable = None
+        self._key: K | None = None
         self._lock, self._making, self._wanted = threading.Lock(), threading.Lock(), threading.Event()
         self._thread: threading.Thread | None = None
         atexit.register(self.clear)
 
-    def take(self, key: Hashable) -> T:
+    def take(self, key: K) -> T:
         """One for this key, made now where none is ready."""
         with self._lock:
             old = list(self._ready) if key != self._key else []

@@ -14,25 +14,34 @@ import sys
 import sysconfig
 import tempfile
 import threading
-from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from toolhand.sandbox.backends import SandboxError
-from toolhand.sandbox.inside.frames import Frames
-from toolhand.sandbox.jails.kernel import Room
-from toolhand.sandbox.ring import Ring
+from toolhand.jails.inside.frames import Frames
+from toolhand.jails.kernel import Room
+from toolhand.jails.ring import Ring
+from toolhand.jails.runs import SandboxError
 
 START: Final = str(Path(__file__).parent / "inside" / "start.py")
 _START_SECONDS: Final = 60.0
 _MOST_FILES: Final = 4_096
-_SHARED: Final = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/share/zoneinfo", "/usr/share/fonts")
+_SHARED: Final = (
+    "/lib",
+    "/lib64",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/local/lib",
+    "/usr/share/zoneinfo",
+    "/usr/share/fonts",
+)
 
 
 def readable_paths() -> tuple[str, ...]:
     """What an interpreter and its libraries are loaded from, and nothing of the user's."""
-    paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")} | set(_SHARED)
+    paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")} | set(
+        _SHARED
+    )
     for base in {sys.base_prefix, sys.prefix} - {"/usr", "/"}:
         paths |= {f"{base}/lib", f"{base}/lib64"}
     kept: list[str] = []
@@ -97,7 +106,9 @@ class Zygote:
 
     def __init__(self, jail: str, manner: str = "libraries") -> None:
         self.jail, self._manner = jail, manner
-        self._ring: Ring[Child] = Ring(self._child, Child.close, 2 if manner == "libraries" else 0)
+        self._ring: Ring[tuple[str, ...], Child] = Ring(
+            self._child, Child.close, 2 if manner == "libraries" else 0
+        )
         self._lock = threading.Lock()
         self._host = 0
         self._channel: socket.socket | None = None
@@ -125,8 +136,8 @@ class Zygote:
             shutil.rmtree(self._place, ignore_errors=True)
         self._channel = None
 
-    def _child(self, key: Hashable) -> Child:
-        room = Room.of(key)  # type: ignore[arg-type]
+    def _child(self, key: tuple[str, ...]) -> Child:
+        room = Room.of(key)
         with self._lock:
             try:
                 return self._forked(self._started(), room)
@@ -141,7 +152,12 @@ class Zygote:
         Path(self._place).chmod(0o711)  # the program is nobody, and has to get through
         Path(self._place, "root").mkdir()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        environment = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MPLCONFIGDIR": self._place, "LANG": "C.UTF-8"}
+        environment = {
+            "OPENBLAS_NUM_THREADS": "1",
+            "OMP_NUM_THREADS": "1",
+            "MPLCONFIGDIR": self._place,
+            "LANG": "C.UTF-8",
+        }
         words = [str(theirs.fileno()), self.jail, f"{self._place}/root", self._manner]
         self._process = subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-I", "-X", "utf8", START, "zygote", *words],
@@ -169,26 +185,43 @@ class Zygote:
         printed, printing = os.pipe()
         try:
             try:
-                socket.send_fds(channel, ["\0".join(room.words).encode()], [theirs.fileno(), printing])
+                words = "\0".join(room.words).encode()
+                socket.send_fds(channel, [words], [theirs.fileno(), printing])
             finally:
                 theirs.close()
                 os.close(printing)
-            if (answer := channel.recv(64)) != b"forked":
-                raise ConnectionResetError("the zygote is gone") if not answer else SandboxError(answer.decode())
-            ours.settimeout(_START_SECONDS)
-            said, descriptors, _, _ = socket.recv_fds(ours, 10, 1)
-            if not descriptors:
-                raise SandboxError((said + ours.recv(1000)).decode("utf-8", "replace") or "it ended while it was closed in")
-            frames, ready = Frames(), list[Any]()
-            while not ready:
-                piece = ours.recv(4096)
-                if not piece or piece.startswith(b"refused"):
-                    raise SandboxError(piece.decode("utf-8", "replace") or "it ended while it was closed in")
-                ready = frames.feed(piece)
+            process = _closed_in(channel, ours)
         except BaseException:
             ours.close()
             os.close(printed)
             if room.work:
                 shutil.rmtree(room.work, ignore_errors=True)
             raise
-        return Child(ours.fileno(), ours.detach(), printed, descriptors[0], room.work, room.files_mb)
+        return Child(ours.fileno(), ours.detach(), printed, process, room.work, room.files_mb)
+
+
+def _closed_in(channel: socket.socket, child: socket.socket) -> int:
+    """A descriptor of the new process, once it is closed in and ready.
+
+    Raises:
+        SandboxError: when it is not.
+        ConnectionResetError: when what should have forked it is gone.
+    """
+    answer = channel.recv(64)
+    if not answer:
+        raise ConnectionResetError("the zygote is gone")
+    if answer != b"forked":
+        raise SandboxError(answer.decode())
+    child.settimeout(_START_SECONDS)
+    said, descriptors, _, _ = socket.recv_fds(child, 10, 1)
+    frames, ready = Frames(), list[Any]()
+    while descriptors and not ready:
+        said = child.recv(4096)
+        if not said or said.startswith(b"refused"):
+            os.close(descriptors.pop())
+        else:
+            ready = frames.feed(said)
+    if not descriptors:
+        rest = child.recv(1000) if said else b""
+        raise SandboxError((said + rest).decode("utf-8", "replace") or "it ended while it was closed in")
+    return descriptors[0]

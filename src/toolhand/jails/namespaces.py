@@ -9,8 +9,8 @@ import ctypes
 import os
 import struct
 
-from toolhand.sandbox.jails import seccomp
-from toolhand.sandbox.jails.kernel import IS_ARM, NOBODY, Room, become_nobody, call, libc_call, limit
+from toolhand.jails import seccomp
+from toolhand.jails.kernel import IS_ARM, NOBODY, Room, become_nobody, call, libc_call, limit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +43,11 @@ def enter(room: Room, place: str, tell: Callable[[], None] = lambda: None) -> No
         call(272 if not IS_ARM else 97, _OTHERS)
     except OSError:
         call(272 if not IS_ARM else 97, _USER | _OTHERS)
-        for name, text in (("setgroups", "deny"), ("uid_map", f"{NOBODY} {uid} 1"), ("gid_map", f"{NOBODY} {gid} 1")):
+        for name, text in (
+            ("setgroups", "deny"),
+            ("uid_map", f"{NOBODY} {uid} 1"),
+            ("gid_map", f"{NOBODY} {gid} 1"),
+        ):
             with open(f"/proc/self/{name}", "wb") as file:  # noqa: PTH123
                 file.write(text.encode())
     inside = os.fork()
@@ -75,7 +79,7 @@ def _build(room: Room, root: str) -> None:
             _mount(path, target, "", _BIND | _REC)
             is_device = path in _DEVICES
             _only(target, 0 if is_device else 1 | _NOSUID | _NODEV, recursive=not is_device)
-    os.makedirs(root + WORK, exist_ok=True)  # noqa: PTH102
+    os.makedirs(root + WORK, exist_ok=True)  # noqa: PTH103
     _mount("tmpfs", root + WORK, "tmpfs", _NOSUID | _NODEV, f"size={room.files_mb}m,nr_inodes=4096,mode=777")
     _only(root, 1 | _NOSUID | _NODEV, recursive=False)
     os.chdir(root)
@@ -92,4 +96,11 @@ def _mount(source: str, target: str, kind: str, flags: int, options: str = "") -
 
 def _only(path: str, attributes: int, *, recursive: bool) -> None:
     settings = struct.pack("QQQQ", attributes, 0, 0, 0)
-    call(_MOUNT_SETATTR, -100, ctypes.c_char_p(path.encode()), 0x8000 if recursive else 0, settings, len(settings))
+    call(
+        _MOUNT_SETATTR,
+        -100,
+        ctypes.c_char_p(path.encode()),
+        0x8000 if recursive else 0,
+        settings,
+        len(settings),
+    )

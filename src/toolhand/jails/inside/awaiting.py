@@ -24,12 +24,17 @@ def awaited_calls(tree: ast.AST, tools: Collection[str]) -> list[ast.Call]:
     leaves = [leaf for node in nodes for part in _waited_for(node) for leaf in _leaves(part)]
     names = {leaf.id for leaf in leaves if isinstance(leaf, ast.Name)}
     for node in nodes:
-        if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) and isinstance(node.iter, ast.Name):
-            if names & {one.id for one in ast.walk(node.target) if isinstance(one, ast.Name)}:
-                names.add(node.iter.id)  # `for task in tasks: await task`
+        if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) and names & _names(node.target):
+            names |= (
+                _names(node.iter) if isinstance(node.iter, ast.Name) else set()
+            )  # `for one in tasks: await one`
     leaves += [leaf for node in nodes for part in _kept(node, names) for leaf in _leaves(part)]
     found = {id(leaf): leaf for leaf in leaves if isinstance(leaf, ast.Call) and _is_tool(leaf.func, tools)}
     return list(found.values())
+
+
+def _names(target: ast.expr) -> set[str]:
+    return {one.id for one in ast.walk(target) if isinstance(one, ast.Name)}
 
 
 def _waited_for(node: ast.AST) -> list[ast.expr]:

@@ -15,8 +15,8 @@ import select
 import signal
 import socket
 
-from toolhand.sandbox.inside import program
-from toolhand.sandbox.jails import kernel, landlock, namespaces
+from toolhand.jails import kernel, landlock, namespaces
+from toolhand.jails.inside import program
 
 _LIBRARIES = "numpy pandas matplotlib.pyplot statistics csv decimal fractions datetime re random asyncio textwrap string"
 
