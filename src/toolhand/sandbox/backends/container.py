@@ -104,20 +104,9 @@ class _Containers:
         """
         del seconds
         name = f"toolhand-{uuid.uuid4().hex[:16]}"
+        words = [self.engine, "run", "--rm", "-i", "--pull", "never", "--name", name]
         process = subprocess.Popen(  # noqa: S603
-            [
-                self.engine,
-                "run",
-                "--rm",
-                "-i",
-                "--pull",
-                "never",
-                "--name",
-                name,
-                *_walls(memory_mb),
-                self.image,
-                *_PROGRAM,
-            ],
+            [*words, *_walls(memory_mb), self.image, *_PROGRAM],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
