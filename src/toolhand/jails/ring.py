@@ -32,11 +32,11 @@ class Ring(Generic[K, T]):
 
     def take(self, key: K) -> T:
         """One for this key, made now where none is ready."""
+        old: list[T] = []
         with self._lock:
-            old = list(self._ready) if key != self._key else []
-            if old:
+            if key != self._key:
+                old, self._key = list(self._ready), key
                 self._ready.clear()
-            self._key = key
             found = self._ready.popleft() if self._ready else None
         for one in old:
             self._drop(one)
@@ -49,16 +49,17 @@ class Ring(Generic[K, T]):
             self._refill()
 
     def clear(self) -> None:
-        """Ends all that are ready."""
-        with self._lock:
-            ready, self._key = list(self._ready), None
+        """Ends all that are ready; none is made behind it."""
+        self._key = None
+        with self._making, self._lock:
+            ready = list(self._ready)
             self._ready.clear()
         for one in ready:
             self._drop(one)
 
     def _refill(self) -> None:
         self._wanted.set()
-        if self._thread is None or not self._thread.is_alive():
+        if self._size and (self._thread is None or not self._thread.is_alive()):
             self._thread = threading.Thread(target=self._keep_full, name="toolhand-sandbox", daemon=True)
             self._thread.start()
 
@@ -66,15 +67,21 @@ class Ring(Generic[K, T]):
         while True:
             self._wanted.wait()
             self._wanted.clear()
-            while (key := self._key) is not None and len(self._ready) < self._size:
-                with contextlib.suppress(Exception):  # whoever needs one finds out why
-                    with self._making:
-                        made = self._make(key)
-                    with self._lock:
-                        is_wanted = key == self._key
-                        if is_wanted:
-                            self._ready.append(made)
-                    if not is_wanted:
-                        self._drop(made)
-                    continue
-                break
+            with contextlib.suppress(Exception):  # whoever needs one finds out why
+                while self._add_one():
+                    pass
+
+    def _add_one(self) -> bool:
+        """Makes one more where one is missing; gives whether it did."""
+        with self._making:
+            key = self._key
+            if key is None or len(self._ready) >= self._size:
+                return False
+            made = self._make(key)
+            with self._lock:
+                is_wanted = key == self._key
+                if is_wanted:
+                    self._ready.append(made)
+        if not is_wanted:
+            self._drop(made)
+        return is_wanted

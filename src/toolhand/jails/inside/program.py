@@ -10,6 +10,8 @@ import asyncio
 import base64
 import builtins
 import contextlib
+import decimal
+import fractions
 import inspect
 import json
 import math
@@ -122,7 +124,7 @@ def plain(value: Any, otherwise: type[Exception] | None = None, depth: int = 0) 
 
     Args:
         value: anything.
-        otherwise: raised for what has no such form; without it, that becomes its text.
+        otherwise: raised for what has no such form; without it, only its type is told.
         depth: how far inside it is.
 
     Raises:
@@ -135,7 +137,7 @@ def plain(value: Any, otherwise: type[Exception] | None = None, depth: int = 0) 
             next(kind for kind in (bool, int, str) if isinstance(value, kind))
         ](value)  # fmt: skip
     if isinstance(value, float):
-        return float(value) if math.isfinite(value) or otherwise else str(value)
+        return float(value) if math.isfinite(value) or otherwise else None
     if isinstance(value, Mapping):
         return {str(key): plain(item, otherwise, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -154,7 +156,9 @@ def plain(value: Any, otherwise: type[Exception] | None = None, depth: int = 0) 
         raise otherwise(
             f"a {type(value).__name__} cannot be given to a tool: give text, numbers, lists or dicts"
         )
-    return str(value)
+    if type(value) in {decimal.Decimal, fractions.Fraction, complex}:
+        return str(value)
+    return f"<{type(value).__qualname__}>"[:200]  # its own words for itself could pass for a value
 
 
 def serve(incoming: int, outgoing: int) -> None:

@@ -305,9 +305,7 @@ class _Running:
         name, text = type(inner).__name__, str(inner)
         lines = [frame.line for frame in error.traceback() if frame.filename.startswith("<python-input")]
         line = lines[-1] if lines and hasattr(error, "traceback") else 0
-        if isinstance(inner, ModuleNotFoundError | NotImplementedError) or any(
-            mark in text for mark in _NOT_YET
-        ):
+        if isinstance(inner, ModuleNotFoundError) or any(mark in text for mark in _NOT_YET):
             raise NotHere(text)
         if isinstance(inner, AttributeError) and text.startswith("module "):
             raise NotHere(text)
@@ -353,7 +351,7 @@ def _plain(value: Any, depth: int = 0, *, is_result: bool = False) -> Any:
     """A value of the program's in JSON's types.
 
     Raises:
-        TypeError: for another type; of a result such a part becomes its text.
+        TypeError: for another type; of such a part of a result only its type is told.
         ValueError: when it is nested too deep.
     """
     kind = type(value)
@@ -371,7 +369,7 @@ def _plain(value: Any, depth: int = 0, *, is_result: bool = False) -> Any:
         return value.isoformat()
     if not is_result:
         raise TypeError(f"a {kind.__name__} cannot be given to a tool: give text, numbers, lists or dicts")
-    return str(value)[:2_000]
+    return f"<{getattr(value, 'name', kind.__name__)}>"[:200]
 
 
 BACKEND = MontyBackend()
