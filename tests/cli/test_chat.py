@@ -171,9 +171,9 @@ def test_sessions_are_listed_shown_searched_exported_and_removed(model, place):
         for x in toolhand("sessions", "export", "茶", "--as", "openai").stdout.splitlines()
     ]
     assert roles == ["user", "assistant", "tool", "assistant"]
-    rows = list(
-        csv.DictReader(toolhand("sessions", "audit", "--tool", "order", "--as", "csv").stdout.splitlines())
-    )
+    audit = toolhand("sessions", "audit", "--tool", "order", "--as", "csv")
+    assert (audit.returncode, audit.stderr) == (0, "")
+    rows = list(csv.DictReader(audit.stdout.splitlines()))
     assert [(row["tool"], row["outcome"], row["session_id"]) for row in rows] == [("order", "ok", "茶")]
     assert toolhand("sessions", "rm", "茶").returncode == 1  # nobody is there to be asked
     assert toolhand("sessions", "rm", "茶", "-y").returncode == 0

@@ -186,3 +186,16 @@ def test_a_graph_of_objects_ends():
 def test_the_same_instance_in_a_list_is_shown_each_time():
     point = Point(1)
     assert jsonable([point, point]) == [{"x": 1}, {"x": 1}]
+
+
+def test_keys_that_look_alike_as_text_keep_their_values():
+    assert jsonable({1: "a", "1": "b"}) == {"1 (int)": "a", "1": "b"}
+    assert jsonable({"1": "b", 1: "a"}) == {"1": "b", "1 (int)": "a"}
+    assert jsonable({None: 0, "null": 1, "null (NoneType)": 2}) == {
+        "null (NoneType 2)": 0,
+        "null": 1,
+        "null (NoneType)": 2,
+    }
+    assert jsonable({(1, 2): 0, "[1, 2]": 1}) == {"[1, 2] (tuple)": 0, "[1, 2]": 1}
+    assert list(jsonable({dt.date(2026, 1, 2): 1, "2026-01-02": 2}).values()) == [1, 2]
+    assert jsonable({1: "a", "2": "b"}) == {"1": "a", "2": "b"}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import json
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -216,19 +218,102 @@ async def test_whoever_may_is_told_and_the_exact_name_says_why_not():
     assert refused.error.code is ErrorCode.NOT_PERMITTED
 
 
-async def test_an_exceptions_text_is_told_only_where_the_tool_says_so_and_masked():
+async def test_an_exceptions_text_is_told_where_the_tool_says_so_and_masked():
     def edit(path: str) -> str:
         """Edits."""
-        raise ValueError(
+        raise RuntimeError(
             "file too large: 41000 characters, api_key=sk-proj-abcdefghijklmnopqrstuvwx1234\n" + "x" * 2000
         )
 
-    hidden = (await Toolset([tool(edit)]).call("edit", {"path": "a"})).error
-    assert "41000" not in hidden.sentence
+    for hides in (None, False):
+        hidden = (await Toolset([tool(edit, shows_errors=hides)]).call("edit", {"path": "a"})).error
+        assert "41000" not in hidden.sentence
     told = (await Toolset([tool(edit, shows_errors=True)]).call("edit", {"path": "a"})).error
     assert "41000" in told.message
     assert "abcdefghij" not in told.message
     assert len(told.message) < 700
+
+
+SAID = "41000"
+
+
+def own(path: str) -> str:
+    """Its author's sentence."""
+    raise ValueError(f"file too large: {SAID} characters")
+
+
+def careless(path: str) -> str:
+    """Its author's sentence with something in it that has to be masked."""
+    raise ValueError(f"too large: {SAID}, password=hunter2")
+
+
+class NoSuchCityError(LookupError):
+    pass
+
+
+def own_kind(path: str) -> str:
+    """A kind of its own, in place of another."""
+    try:
+        return {}[path]
+    except KeyError:
+        raise NoSuchCityError(f"no city of that name, {SAID}") from None
+
+
+def conversion(path: str) -> str:
+    """The interpreter's words, which hold the value."""
+    return str(int(f"{SAID}x"))
+
+
+def library(path: str) -> str:
+    """A library's words."""
+    return json.loads(f'{{"{SAID}": ')
+
+
+def wrapped(path: str) -> str:
+    """Another's words in its own."""
+    try:
+        return Path(f"/nowhere/{SAID}").read_text(encoding="utf-8")
+    except OSError as error:
+        raise ValueError(f"it failed: {error}") from error
+
+
+def passed_on(path: str) -> str:
+    """Another's exception, raised again."""
+    try:
+        return conversion(path)
+    except ValueError as error:  # noqa: TRY203 - what many do
+        raise error  # noqa: TRY201
+
+
+def other_kind(path: str) -> str:
+    """A kind that says nothing of the arguments."""
+    raise RuntimeError(f"connect to {SAID}")
+
+
+async def own_async(path: str) -> str:
+    """Its author's sentence."""
+    raise ValueError(f"too large: {SAID}")
+
+
+@pytest.mark.parametrize("isolation", [None, "thread", "process"])
+@pytest.mark.parametrize(
+    ("function", "is_told"),
+    [
+        (own, True), (own_kind, True), (careless, False), (own_async, True), (conversion, False), (library, False), (wrapped, False),
+        (passed_on, False), (other_kind, False),
+    ],
+)  # fmt: skip
+async def test_of_itself_only_the_authors_own_sentence_is_told(function, is_told, isolation):
+    given = {} if isolation is None else {"isolation": isolation}
+    if (function is own_async and isolation) or (isolation == "process" and sys.platform != "linux"):
+        pytest.skip("not for this")
+    error = (await Toolset([tool(function, **given)]).call(function.__name__, {"path": "a"})).error
+    assert (SAID in error.sentence) is is_told
+    for options in ({"effect": "writes"}, {"shows_errors": False}):
+        hidden = (
+            await Toolset([tool(function, **given, **options)]).call(function.__name__, {"path": "a"})
+        ).error
+        assert SAID not in hidden.sentence
 
 
 def test_reasoning_is_taken_out_of_what_a_user_sees():

@@ -22,6 +22,7 @@ from toolhand.core.messages import BoundCall
 from toolhand.execution.invoke import invoke
 from toolhand.policies import chain
 from toolhand.policies.approval import Approval
+from toolhand.policies.permission import AccessRule, Permission
 
 from .calls import Way, bound, made
 
@@ -162,3 +163,41 @@ async def test_edited_arguments_can_be_bound_anew(mail):
 def test_what_is_no_decision_is_said(value):
     with pytest.raises(SettingsError, match="a decision is"):
         decision_from_json(value)
+
+
+async def test_an_agreement_is_to_one_call(mail):
+    """Also where the same call comes again in the same run, at once or later; a refusal stays one."""
+    way, context = chain([Approval()], invoke), RunContext(session_id="s")
+    call = bound(mail.tool, "c1", to="ann")
+    name = (await way(call, context)).error.details["approval_id"]
+    for key in (name, "c1"):
+        mail.sent.clear()
+        decide(context, {key: Approve()})
+        both = await asyncio.gather(way(call, context), way(call, context))
+        assert sorted(result.ok for result in both) == [False, True]
+        assert (await way(call, context)).error.code is ErrorCode.APPROVAL_REQUIRED
+        assert mail.sent == [("ann", 1)]
+    context = RunContext(session_id="s")
+    decide(context, {name: Edit({"to": "bob"})})
+    assert (await way(call, context)).ok
+    assert (await way(call, context)).error.code is ErrorCode.APPROVAL_REQUIRED
+    assert (await way(bound(mail.tool, "c1", to="bob"), context)).error.code is ErrorCode.APPROVAL_REQUIRED
+    decide(context, {name: Deny()})
+    for _ in range(2):
+        assert (await way(call, context)).error.code is ErrorCode.APPROVAL_DENIED
+
+
+async def test_an_access_rule_and_the_tool_itself_ask_once(mail):
+    asked = []
+
+    def ask(call, context):
+        asked.append(call.call.id)
+        return Approve()
+
+    approval = Approval(ask)
+    way = chain([Permission([AccessRule(access="ask")], approval=approval), approval], invoke)
+    context = RunContext(session_id="s")
+    assert (await way(bound(mail.tool, "c1", to="ann"), context)).ok
+    assert asked == ["c1"]
+    assert (await way(bound(mail.tool, "c1", to="ann"), context)).ok
+    assert asked == ["c1", "c1"]

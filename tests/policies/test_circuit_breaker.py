@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 from hypothesis import given, settings
@@ -9,10 +10,12 @@ from hypothesis import strategies as st
 from toolhand import ErrorCode, RunContext, ToolFailure
 from toolhand.core.events import CircuitChanged
 from toolhand.core.tools import Breaker
+from toolhand.execution.threads import FIRST_THREADS
 from toolhand.policies import offered
 from toolhand.policies.circuit_breaker import CircuitBreaker
 from toolhand.policies.sharing.circuits import Circuits
 from toolhand.policies.sharing.memory import MemoryState
+from toolhand.policies.timeout import timeout
 from toolhand.testing import FakeClock
 
 from .calls import Way, codes, made
@@ -226,3 +229,24 @@ def test_no_order_of_events_lets_two_probes_in(steps):
         state = circuits.circuit("t")
         assert (state.retry_after > 0) == (state.state == "open")
         assert state.retry_after <= 10
+
+
+async def test_waiting_for_a_thread_says_nothing_about_the_tool(policy):
+    """Calls that could not start, as other calls had the threads, leave the circuit closed; those that hang open it."""
+    go = threading.Event()
+
+    def slow(x: int) -> str:
+        go.wait(60)
+        return "ok"
+
+    way = Way(policy, timeout)
+    patient = made(slow, timeout=120, breaker=Breaker(failures=3))
+    hasty = made(slow, timeout=0.05, breaker=Breaker(failures=3))
+    fills = [asyncio.ensure_future(way(patient, x=n)) for n in range(FIRST_THREADS)]
+    await asyncio.sleep(0.05)
+    late = await asyncio.gather(*(way(hasty, x=n) for n in range(6)))
+    assert codes(late) == ["timeout"] * 6
+    assert all(result.error.details["not_started"] for result in late)
+    assert policy.circuit("slow").state == "closed"
+    go.set()
+    assert codes(await asyncio.gather(*fills)) == [None] * FIRST_THREADS

@@ -137,3 +137,25 @@ def test_what_applies():
 
     assert Concurrency().applies(made(work, **busy_rules))
     assert not Concurrency().applies(made(work))
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+@pytest.mark.parametrize("most", [1, 2])
+async def test_a_tool_that_calls_itself_does_not_wait_for_itself(is_plain, most):
+    """However deep, and only where its own calls have every place."""
+    seen, tools, way = [], [], Way(Concurrency())
+
+    async def down(x: int) -> str:
+        seen.append(x)
+        result = await way(tools[0], x=x - 1)
+        return result.error.message if result.error is not None else str(result.data)
+
+    def plain(x: int) -> str:
+        return asyncio.run(down(x))
+
+    tools.append(made(plain if is_plain else down, concurrency=most))
+    for _ in range(2):
+        seen.clear()
+        result = await asyncio.wait_for(way(tools[0], x=9), 20)  # it would wait for 30 seconds
+        assert "from inside itself" in str(result.data)
+        assert seen == [9, 8][:most]

@@ -78,7 +78,7 @@ def plain(x: int) -> str:
 
 
 FAULTS = {
-    "value": works, "plain": plain, "ValueError": raising(ValueError("secret")), "exit": raising(SystemExit(3)),
+    "value": works, "plain": plain, "own words": raising(ValueError("the password is secret")), "RuntimeError": raising(RuntimeError("secret")), "exit": raising(SystemExit(3)),
     "interrupt": raising(KeyboardInterrupt()), "cancel": raising(asyncio.CancelledError()),
     "failure": raising(ToolFailure("no", hint="do it otherwise")), "timeout": raising(TimeoutError()),
     "network": raising(ConnectionError()), "recursion": raising(RecursionError()), "memory": raising(MemoryError()),

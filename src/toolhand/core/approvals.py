@@ -42,6 +42,7 @@ class Edit:
 Decision: TypeAlias = Approve | Deny | Edit
 
 _DECISIONS: Final = "approvals.decisions"
+_SPENT: Final = "approvals.spent"
 
 PENDING: Final = "pending"
 """The note on a result under which its `PendingCall` stands as JSON. Only the approval policy writes it: what a tool says,
@@ -121,6 +122,7 @@ def decide(context: RunContext, decisions: Mapping[str, Decision]) -> None:
     """
     check_decisions(decisions)
     context.memory.setdefault(_DECISIONS, {}).update(decisions)
+    context.memory.setdefault(_SPENT, set()).difference_update(decisions)
 
 
 def check_decisions(decisions: Mapping[str, Decision]) -> None:
@@ -160,6 +162,20 @@ def decision_for(call: ToolCall, context: RunContext) -> Decision | None:
         return None
     found: Decision | None = decisions.get(approval_id(call, context), decisions.get(call.id))
     return found
+
+
+def spend(call: ToolCall, context: RunContext) -> Decision | None:
+    """What was decided about this call and has not counted yet: an agreement counts for one call, and this is it."""
+    decisions, spent = context.memory.get(_DECISIONS, {}), context.memory.get(_SPENT, set())
+    names = (approval_id(call, context), call.id)
+    for name in names:
+        decision: Decision | None = decisions.get(name)
+        if isinstance(decision, Deny):
+            return decision
+        if decision is not None and name not in spent:
+            spent.update(names)
+            return decision
+    return None
 
 
 def decision_to_json(decision: Decision) -> dict[str, Any]:

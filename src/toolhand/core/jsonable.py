@@ -132,7 +132,9 @@ def _simple(value: Any) -> Any:
 
 def _composite(value: Any, above: _Above, depth: int) -> Any:
     if isinstance(value, Mapping):
-        return {_key(key): _jsonable(item, above, depth) for key, item in list(value.items())}
+        items = list(value.items())
+        found = {_key(key): _jsonable(item, above, depth) for key, item in items}
+        return found if len(found) == len(items) else _with_kinds(items, above, depth)
     if isinstance(value, list | tuple):
         if hasattr(value, "_asdict"):
             return _composite(value._asdict(), above, depth)
@@ -177,6 +179,22 @@ def _duck(value: Any, above: _Above, depth: int) -> Any:
     if attributes:
         return {k: _jsonable(v, above, depth) for k, v in attributes.items() if not k.startswith("_")}
     return _encodable(str(value))
+
+
+def _with_kinds(items: list[tuple[Any, Any]], above: _Above, depth: int) -> dict[str, Any]:
+    """An object of keys that look alike as text, such as 1 and "1": those that are no texts say what they are."""
+    taken = {_key(key) for key, _ in items if isinstance(key, str)}
+    found: dict[str, Any] = {}
+    for key, item in items:
+        name, number = _key(key), 1
+        while name in found or (name in taken and not isinstance(key, str)):
+            kind = type(key).__name__
+            name, number = (
+                f"{_key(key)} ({kind})" if number == 1 else f"{_key(key)} ({kind} {number})",
+                number + 1,
+            )
+        found[name] = _jsonable(item, above, depth)
+    return found
 
 
 def _key(key: Any) -> str:

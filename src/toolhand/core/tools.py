@@ -78,7 +78,8 @@ class Rules:
             with the same name is answered with the first one's result.
         user_visible: whether what it is sent goes to a user, as with a tool that sends a message: a model's reasoning is then
             taken out of its text arguments.
-        shows_errors: whether the texts of its exceptions are fit for a model; they are masked and cut like any result.
+        shows_errors: whether the texts of its exceptions are fit for a model; they are masked and cut like any result. None tells
+            a reading tool's own: a `ValueError` or `LookupError` raised in its own file that repeats no other exception's text.
         untrusted: whether what it gives was written by strangers, as a web page is: a model reads it in a frame that says so
             (`toolhand.core.untrusted`).
         undo: the name of the tool that takes a call's effect back. It is given the fields of the call's result and its
@@ -109,7 +110,7 @@ class Rules:
     longest_wait: float | None = None
     idempotency_key: Callable[[Mapping[str, Any]], object] | None = None
     user_visible: bool = False
-    shows_errors: bool = False
+    shows_errors: bool | None = None
     untrusted: bool = False
     undo: str = ""
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 from toolhand.core.errors import ErrorCode
 from toolhand.core.retry_after import retry_after, seconds_of
 from toolhand.core.tools import Tool
+from toolhand.execution.own_words import are_own_words
 from toolhand.execution.threads import AllStuckError
 from toolhand.execution.workers.failures import FrameTooLargeError, ToolRaisedError, WorkerEndedError
 
@@ -50,12 +51,14 @@ class Fault:
         code: the error's code.
         retryable: whether the same call may succeed later.
         details: facts for a program: `status`, `retry_after` in seconds.
+        is_own_words: whether the exception's text is a sentence of the tool's author (`own_words.py`).
     """
 
     word: str
     code: ErrorCode
     retryable: bool = False
     details: Mapping[str, Any] = field(default_factory=dict)
+    is_own_words: bool = False
 
 
 _OWN: Final[Mapping[type[BaseException], Fault]] = {
@@ -105,7 +108,12 @@ def _judged(error: BaseException, tool: Tool) -> Fault:
         return Fault(
             word="limited", code=ErrorCode.RATE_LIMITED, retryable=True, details={"retry_after": wait}
         )
-    return Fault(word="raised", code=ErrorCode.EXECUTION, retryable=getattr(error, "retryable", None) is True)
+    return Fault(
+        word="raised",
+        code=ErrorCode.EXECUTION,
+        retryable=getattr(error, "retryable", None) is True,
+        is_own_words=are_own_words(error),
+    )
 
 
 def _by_status(status: int, error: BaseException, tool: Tool) -> Fault:

@@ -16,9 +16,10 @@ from toolhand.core.jsonable import MAX_ITERATED, jsonable
 from toolhand.core.largeness import is_large
 from toolhand.core.messages import BoundCall, ToolResult, Value
 from toolhand.core.tools import Tool
-from toolhand.execution.faults import fault
+from toolhand.execution.faults import Fault, fault
 from toolhand.execution.stopping import in_own_context, is_async, stoppable
 from toolhand.execution.threads import THREADS, ToolExit
+from toolhand.policies.redaction.walk import redacted_text
 from toolhand.policies.timeout import CALL_CLOCK
 
 _WORDS = {
@@ -209,7 +210,7 @@ def _raised(call: BoundCall, context: RunContext, error: BaseException) -> ToolR
         status=found.details.get("status", ""),
         after="" if wait is None else words["after"].format(seconds=wait),
     )
-    if call.tool.rules.shows_errors and (said := _said(error)):
+    if _is_told(found, error, call.tool) and (said := _said(error)):
         message = words["said"].format(message=message, text=said)
     failure = ToolError(
         code=found.code,
@@ -219,6 +220,18 @@ def _raised(call: BoundCall, context: RunContext, error: BaseException) -> ToolR
         details=found.details,
     )
     return call.answer(failure, exception=type(error).__name__)
+
+
+def _is_told(found: Fault, error: BaseException, tool: Tool) -> bool:
+    """Whether the exception's text goes to the model; of itself only what a reading tool's author has written.
+
+    A text that has to be masked was not written for a model.
+    """
+    shows = tool.rules.shows_errors
+    if shows is not None:
+        return shows
+    said = _said(error) if found.is_own_words and tool.rules.effect == "reads" else ""
+    return bool(said) and redacted_text(said) == said
 
 
 def _said(error: BaseException) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from toolhand.core import approvals
 from toolhand.core.approvals import Approve, Decision, Deny, Edit, PendingCall
@@ -17,6 +18,7 @@ from toolhand.core.messages import BoundCall, ToolCall, ToolResult
 from toolhand.core.tools import Tool
 from toolhand.policies import Proceed
 from toolhand.policies.redaction.walk import shown_arguments
+from toolhand.policies.sharing.approval_words import APPROVAL_WORDS
 
 Ask: TypeAlias = Callable[[BoundCall, RunContext], "Awaitable[Decision | None] | Decision | None"]
 """Asks a person now; None when there is no answer yet."""
@@ -24,26 +26,8 @@ Ask: TypeAlias = Callable[[BoundCall, RunContext], "Awaitable[Decision | None] |
 Rebind: TypeAlias = Callable[[ToolCall, RunContext], "BoundCall | ToolError"]
 """Binds a call anew."""
 
-_WORDS = {
-    "en": {
-        "required": "A person has to agree to '{name}' first. It did not run.",
-        "required_hint": "Do not call it again: it runs as soon as the person agrees.",
-        "denied": "A person declined this call of '{name}'. It did not run.",
-        "reason": "The reason: {reason}",
-        "denied_hint": "Do not call it again like this: follow the reason, or ask the user.",
-        "edited": "A person changed the arguments before it ran: {arguments}",
-        "invalid": "The arguments that a person gave for '{name}' are not valid. It did not run.",
-    },
-    "zh": {
-        "required": "调用“{name}”需要先由人同意，没有运行。",
-        "required_hint": "不要再次调用：对方同意后会立即运行。",
-        "denied": "有人拒绝了“{name}”的这次调用，没有运行。",
-        "reason": "理由：{reason}",
-        "denied_hint": "不要照原样再次调用：请按理由处理，或询问用户。",
-        "edited": "运行之前有人修改了参数：{arguments}",
-        "invalid": "有人为“{name}”填写的参数无效，没有运行。",
-    },
-}
+_AGREED: Final[ContextVar[frozenset[str]]] = ContextVar("toolhand_agreed", default=frozenset())
+"""The approval ids of the calls around the code that asks, each of which was agreed to."""
 
 
 class Approval:
@@ -66,15 +50,19 @@ class Approval:
         return tool.rules.approval
 
     async def __call__(self, call: BoundCall, context: RunContext, proceed: Proceed) -> ToolResult:
-        """Proceeds as soon as there is a decision that says so."""
-        decision = approvals.decision_for(call.call, context)
+        """Proceeds as soon as there is a decision that says so; each agreement is to one call."""
+        name = approvals.approval_id(call.call, context)
+        if name in _AGREED.get():  # in a layer around this one, such as by an access rule
+            return await proceed(call, context)
+        decision = approvals.spend(call.call, context)
         if decision is None and self._ask is not None:
             decision = await self._asked(call, context)
             if decision is not None:
-                approvals.decide(context, {approvals.approval_id(call.call, context): decision})
+                approvals.decide(context, {name: decision})
+                approvals.spend(call.call, context)
         match decision:
             case Approve():
-                return await proceed(call, context)
+                return await _agreed(name, call, context, proceed)
             case Edit(arguments=arguments):
                 return await self._edited(call, dict(arguments), context, proceed)
             case Deny(reason=reason):
@@ -97,16 +85,26 @@ class Approval:
     ) -> ToolResult:
         edited = replace(call.call, arguments=arguments)
         bound = (self._rebind or _validated(call.tool))(edited, context)
-        words = _WORDS[context.language]
+        words = APPROVAL_WORDS[context.language]
         if isinstance(bound, ToolError):
             message = words["invalid"].format(name=call.tool.name)
             failure = replace(bound, message=f"{message} {bound.message}", retryable=False)
             return call.answer(failure, edited=arguments)
-        approvals.decide(context, {approvals.approval_id(bound.call, context): Approve()})
-        result = await proceed(bound, context)
+        name = approvals.approval_id(bound.call, context)
+        approvals.decide(context, {name: Approve()})
+        approvals.spend(bound.call, context)
+        result = await _agreed(name, bound, context, proceed)
         remark = words["edited"].format(arguments=shown_arguments(bound.call.arguments, bound.tool))
         notes = {**result.notes, "edited": dict(bound.call.arguments)}
         return replace(result, notes=notes, remark=f"{remark} {result.remark}".strip())
+
+
+async def _agreed(name: str, call: BoundCall, context: RunContext, proceed: Proceed) -> ToolResult:
+    token = _AGREED.set(_AGREED.get() | {name})
+    try:
+        return await proceed(call, context)
+    finally:
+        _AGREED.reset(token)
 
 
 def _validated(tool: Tool) -> Rebind:
@@ -125,7 +123,7 @@ def _validated(tool: Tool) -> Rebind:
 
 
 def _denied(call: BoundCall, reason: str, context: RunContext) -> ToolResult:
-    words, code = _WORDS[context.language], ErrorCode.APPROVAL_DENIED
+    words, code = APPROVAL_WORDS[context.language], ErrorCode.APPROVAL_DENIED
     message = words["denied"].format(name=call.tool.name)
     if reason:
         message = f"{message} {words['reason'].format(reason=reason)}"
@@ -136,7 +134,7 @@ def _denied(call: BoundCall, reason: str, context: RunContext) -> ToolResult:
 
 def _required(call: BoundCall, context: RunContext) -> ToolResult:
     pending = PendingCall.of(call, context)
-    words = _WORDS[context.language]
+    words = APPROVAL_WORDS[context.language]
     return call.answer(
         ToolError(
             code=ErrorCode.APPROVAL_REQUIRED,

@@ -12,6 +12,7 @@ from toolhand.core.tools import Breaker, Tool
 from toolhand.policies import Proceed
 from toolhand.policies.sharing import ADMITTED, WELL, Circuit, Health, SharedState
 from toolhand.policies.sharing.memory import MemoryState
+from toolhand.policies.timeout import NOT_STARTED
 
 _ILL: Final = frozenset({
     ErrorCode.TIMEOUT, ErrorCode.NETWORK, ErrorCode.UPSTREAM, ErrorCode.OUTCOME_UNKNOWN,
@@ -90,7 +91,7 @@ def _health(result: ToolResult) -> Health:
     if error is None:
         return "well"
     if error.code in _ILL:
-        return "ill"
+        return "neither" if error.details.get(NOT_STARTED) is True else "ill"
     return "ill" if error.code is ErrorCode.EXECUTION and "exception" in result.notes else "neither"
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from contextvars import ContextVar
+from typing import Final
 
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ToolError
@@ -15,12 +17,18 @@ _WORDS = {
     "en": (
         "Too many calls of '{name}' are running, and none ended within {seconds:g} seconds. It did not run.",
         "Call it again later, and fewer at once.",
+        "'{name}' was called from inside itself, with at most {most} at once: it would wait for itself. It did not run.",
     ),
     "zh": (
         "正在运行的“{name}”太多，{seconds:g} 秒内没有一个结束，这次没有运行。",
         "请稍后再调用，并减少同时调用的数量。",
+        "“{name}”在自己内部又被调用，而它最多同时运行 {most} 个：这样会一直等待自己，这次没有运行。",
     ),
 }
+
+
+_INSIDE: Final[ContextVar[tuple[Gate, ...]]] = ContextVar("toolhand_gates", default=())
+"""The gates that the code which asks has come through, once for each place that it holds."""
 
 
 class Concurrency:
@@ -69,20 +77,30 @@ class Concurrency:
         gate = self._gates.get(key)
         if gate is None:
             gate = self._gates[key] = Gate(most or 1)
+        inside = _INSIDE.get()
+        if inside.count(gate) >= (most or 1):
+            return _refused_inside(call, context, most or 1)
         try:
             if not await gate.enter(seconds):
                 return _refused(call, context, seconds)
+            token = _INSIDE.set((*inside, gate))
             try:
                 return await self._through(inner, seconds, call, context, proceed)
             finally:
+                _INSIDE.reset(token)
                 gate.leave()
         finally:
             if gate.is_idle and most == self._per_session:
                 self._gates.pop(key, None)  # sessions come and go, tools stay
 
 
+def _refused_inside(call: BoundCall, context: RunContext, most: int) -> ToolResult:
+    message = _WORDS[context.language][2].format(name=call.tool.name, most=most)
+    return call.answer(ToolError(code=ErrorCode.RATE_LIMITED, message=message))
+
+
 def _refused(call: BoundCall, context: RunContext, seconds: float) -> ToolResult:
-    message, hint = _WORDS[context.language]
+    message, hint, _ = _WORDS[context.language]
     error = ToolError(
         code=ErrorCode.RATE_LIMITED,
         message=message.format(name=call.tool.name, seconds=seconds),

@@ -17,6 +17,9 @@ from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.messages import BoundCall, ToolResult
 from toolhand.policies import Proceed
 
+NOT_STARTED: Final = "not_started"
+"""The detail of a timeout that came before the tool did, as other calls had its threads or processes: no fault of the tool."""
+
 _SAID = {
     "en": {
         "late": "'{name}' did not finish within {seconds:g} seconds.",
@@ -108,5 +111,5 @@ def _given_up(call: BoundCall, context: RunContext, clock: CallClock, seconds: f
         message=message,
         retryable=is_safe,
         hint=words["check"] if has_effect else "",
-        details={"seconds": seconds},
+        details={"seconds": seconds} if clock.has_started else {"seconds": seconds, NOT_STARTED: True},
     )

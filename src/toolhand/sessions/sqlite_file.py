@@ -137,7 +137,7 @@ class File:
                 connection.execute("PRAGMA journal_mode=WAL")
                 break
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL):
                     raise
                 time.sleep(0.01)
         connection.execute("PRAGMA synchronous=FULL")
@@ -160,6 +160,7 @@ class File:
             sqlite3.SQLITE_BUSY: f"another program has kept it locked for {self.patience_seconds:g} seconds: "
             "wait until it has ended, or name another store",
             sqlite3.SQLITE_LOCKED: "it is locked: try again",
+            sqlite3.SQLITE_PROTOCOL: "too many programs open it at once: try again",
             sqlite3.SQLITE_FULL: "the disk is full: make room, then resume the session",
             sqlite3.SQLITE_IOERR: "the disk gave an error: see that it has room and is well, then resume the session",
             sqlite3.SQLITE_NOTADB: "it is no SQLite file: name another one",

@@ -44,7 +44,7 @@ class ToolOptions(TypedDict, total=False):
     longest_wait: float | None
     idempotency_key: Callable[[Mapping[str, Any]], str] | None
     user_visible: bool
-    shows_errors: bool
+    shows_errors: bool | None
     untrusted: bool
     undo: Tool | str
 

@@ -99,7 +99,7 @@ _KINDS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
     "approval": _TRUTH,
     "poll": _TRUTH,
     "user_visible": _TRUTH,
-    "shows_errors": _TRUTH,
+    "shows_errors": _one_of(True, False, None),
     "untrusted": _TRUTH,
     "category": _TEXT,
     "permission": _TEXT,
