@@ -146,7 +146,8 @@ async def test_agreeing_to_the_tool_is_not_agreeing_to_its_fallback():
     assert result.call_id == "c1"
     assert result.error.details["pending"]["name"] == "b"
     assert runs == []
-    decide(context, {result.error.details["approval_id"]: Approve()})
+    # A resumed run is told again what was decided before.
+    decide(context, {"c1": Approve(), result.error.details["approval_id"]: Approve()})
     assert (await way._way(bound(tool, "c1", city="x"), context)).data == "ok"
 
 
