@@ -15,6 +15,7 @@ import zlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from typing import Any, Final
 
 import aiohttp
@@ -112,7 +113,9 @@ def _check_host(host: str, guard: Guard, language: Language) -> None:
     if address is None and (not _HOST.fullmatch(host) or _NUMERIC.fullmatch(last)):
         # Among them spellings of an address that differ from one library to the next: 2130706433, 0x7f.1, 0177.0.0.1.
         raise failure("spelling", ErrorCode.INVALID_ARGUMENT, language, host=host[:80])
-    if last == "localhost" if address is None else not guard.allows(address):
+    if last == "localhost":
+        address = IPv4Address("127.0.0.1")
+    if address is not None and not guard.allows(address):
         raise refused(host, language)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, NotRequired, TypedDict
 from urllib.parse import urlsplit
 
 from toolhand.core.errors import SettingsError
@@ -17,6 +17,15 @@ METHODS: Final = (*READS, *SENDS, *DELETES)
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """The name of a header. Source: RFC 9110, 5.6.2."""
+
+
+class Answered(TypedDict):
+    """What a service answered: `json` where it is JSON, else `text`."""
+
+    status: int
+    json: NotRequired[Any]
+    text: NotRequired[str]
+    note: NotRequired[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,7 +75,7 @@ class Server:
     async def start(self, ssl_context: Any = None) -> None:
         app = web.Application(client_max_size=20_000_000)
         app.router.add_route("*", "/{tail:.*}", self._answer)
-        self._runner = web.AppRunner(app)
+        self._runner = web.AppRunner(app, shutdown_timeout=0.1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, self.address, 0, ssl_context=ssl_context)
         await site.start()

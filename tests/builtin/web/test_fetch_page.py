@@ -192,7 +192,7 @@ async def test_a_page_that_is_too_long_says_so(outside, names):
 
 async def test_a_page_that_would_take_minutes_is_given_up_and_its_bare_text_taken():
     page = "<html><body>" + "<p>a b c</p>" * 250_000
-    reader = PageReader(seconds=4)
+    reader = PageReader(seconds=2.5)
     found = await reader.read(page, "http://x.test/", links=False)
     assert found.text.startswith("a b c\na b c")
     assert (await reader.read(PAGE, "http://x.test/", links=False)).title  # a new process

@@ -155,7 +155,7 @@ def _bomb(size: int, encoding: str) -> bytes:
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "raw"])
 async def test_a_small_body_that_holds_gigabytes_is_cut(encoding, outside, names):
     header = {"Content-Encoding": "gzip" if encoding == "gzip" else "deflate"}
-    outside.on("/bomb", {"body": _bomb(300_000_000, encoding), "headers": header})
+    outside.on("/bomb", {"body": _bomb(100_000_000, encoding), "headers": header})
     found = await fetch(
         url_of("http://public.test/bomb", guard(names)), guard=guard(names), limits=HttpLimits(size_bytes=100_000)
     )  # fmt: skip
