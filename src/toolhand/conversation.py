@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from toolhand.arguments.feedback import feedback
+from toolhand.asking import Answer
 from toolhand.auditing import audit_of
 from toolhand.calling import Calling
 from toolhand.core.context import RunContext
@@ -261,14 +262,10 @@ class Conversation:
         self._know(turn=progress.turns)
         if has_results(self.context) and READ_RESULT not in self.tools:
             self.tools = self.tools.extended(read_result_tool(name=READ_RESULT))
-        limit = asyncio.timeout(self.context.seconds_left if grace is None else grace)
-        try:
-            async with limit:
-                answer = await self.replying.reply(self.tools, choice, self.context)
-        except TimeoutError as error:
-            if not limit.expired():
-                raise
-            raise _TimeIsUp from error
+        if grace is None and self.context.deadline is not None:
+            grace = self.context.seconds_left
+        asked = self.replying.reply(self.tools, choice, self.context)
+        answer = await (asked if grace is None else _within(grace, asked))
         progress.usage += answer.usage
         self.session.append(answer.message)
         return answer.reply
@@ -308,3 +305,15 @@ class Conversation:
             session_id=self.session.id,
             trace_id=self.context.trace_id,
         )
+
+
+async def _within(seconds: float, asked: Coroutine[Any, Any, Answer]) -> Answer:
+    """What the model answers in so many seconds."""
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            return await asked
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        raise _TimeIsUp from error

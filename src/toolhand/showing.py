@@ -83,8 +83,10 @@ class Showing:
 
     def count(self, usage: Usage) -> None:
         """Takes note of what the server counted of the request that was made of the last messages."""
+        if not usage.input_tokens or usage.requests != 1:
+            return
         estimated = self._window.tokens + self._fixed
-        if usage.input_tokens and usage.requests == 1 and estimated >= LEAST_TOKENS:
+        if estimated >= LEAST_TOKENS:
             self._window.correct(usage.input_tokens / estimated)
 
     def makes_room(self, error: ModelError) -> bool:

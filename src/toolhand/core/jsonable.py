@@ -37,6 +37,7 @@ MAX_ITERATED: Final = 10_000
 MAX_INTEGER_BITS: Final = 10_000
 """Python refuses to write longer integers as decimal digits."""
 
+_WRITER: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 _NATIVE_TYPES: Final = frozenset({bool, type(None)})
 
 
@@ -277,4 +278,4 @@ def result_text(result: Any, language: Language = "en") -> str:
         return empty["list"]
     if plain == {} and isinstance(plain, dict):
         return empty["object"]
-    return json.dumps(plain, ensure_ascii=False, allow_nan=False)
+    return _WRITER.encode(plain)

@@ -62,13 +62,12 @@ class Session:
         for message in messages:
             if message.role == "assistant":
                 self.ledger.clear()
-                for call in message.calls:
-                    if call.id not in self._ids:
-                        self._ids.add(call.id)
-                        self._calls += 1
-            for result in message.results:
-                if self.ledger.of(result.call_id).result is not result:
-                    self.note_ended(result)
+            for part in message.parts:
+                if isinstance(part, ToolCall) and part.id not in self._ids:
+                    self._ids.add(part.id)
+                    self._calls += 1
+                elif isinstance(part, ToolResult) and self.ledger.of(part.call_id).result is not part:
+                    self.note_ended(part)
             self._write("message", lambda: self._body(message))  # noqa: B023 - called at once
             self._tail.messages.append(message)
 
@@ -160,7 +159,7 @@ class Session:
     @property
     def count(self) -> int:
         """How many messages there are."""
-        return len(self._tail)
+        return self._tail.offset + len(self._tail.messages)
 
     @property
     def first(self) -> Message | None:
@@ -249,7 +248,8 @@ class Session:
         Raises:
             SessionError: when it belongs to another user, or does not become free in time.
         """
-        self.check_owner(user or self.user)
+        if user:
+            self.check_owner(user)
         passage = await self.turnstile.enter()
         try:
             yield

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import overload
 
 from toolhand.core.messages import Message
 
 
+@dataclass(slots=True, eq=False)
 class Tail:
     """The end of a history that is in memory.
 
     Args:
-        messages: the loaded messages, the newest last.
+        messages: the loaded messages, the newest last; a list of its own.
         offset: how many older ones are not loaded.
         first_seq: the number of the first loaded entry; older ones are before it.
         load: loads older messages in front, blocking; None where there are none.
     """
 
-    def __init__(
-        self,
-        messages: Iterable[Message] = (),
-        *,
-        offset: int = 0,
-        first_seq: int = 1,
-        load: Callable[[Tail], None] | None = None,
-    ) -> None:
-        self.messages = list(messages)
-        self.offset = offset
-        self.first_seq = first_seq
-        self.load = load
+    messages: list[Message] = field(default_factory=list)
+    offset: int = 0
+    first_seq: int = 1
+    load: Callable[[Tail], None] | None = None
 
     def __len__(self) -> int:
         return self.offset + len(self.messages)
@@ -58,7 +52,7 @@ class Messages(Sequence[Message]):
 
     def __init__(self, tail: Tail, length: int | None = None) -> None:
         self._tail = tail
-        self._length = len(tail) if length is None else length
+        self._length = tail.offset + len(tail.messages) if length is None else length
 
     def __len__(self) -> int:
         return self._length
