@@ -12,7 +12,6 @@ from typing import Any, Final
 from toolhand.core.tools import Tool
 
 _WRITER: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=str)
-_LOOSE: Final = str.maketrans("", "", ' "\t\r\n')
 
 
 def canonical(arguments: Any) -> str:
@@ -26,8 +25,8 @@ def canonical(arguments: Any) -> str:
 def loose(text: str) -> str:
     """A canonical text without case, blanks, quotes and the width of its characters: " 上海" and "上海" are one here."""
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", text).replace("\u3000", "")
-    return text.translate(_LOOSE).casefold()
+        text = unicodedata.normalize("NFKC", text)
+    return "".join(text.replace('"', "").split()).casefold()
 
 
 def same_call(tool: Tool, arguments: Mapping[str, Any]) -> str:
@@ -66,7 +65,7 @@ def _plain(value: Any) -> Any:
         return value
     if kind is float:
         return int(value) if value.is_integer() else value
-    if isinstance(value, Mapping):
+    if kind is dict or isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]

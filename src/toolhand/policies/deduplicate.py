@@ -53,7 +53,8 @@ class Deduplicate:
             errand = repeats.errands[near] = Errand()
         elif errand.turnstile.is_inside:
             return _refused(call, context, "inside", errand, repeats)
-        async with errand.turnstile:
+        passage = await errand.turnstile.enter()
+        try:
             repeats.trail.append("\n".join(near))
             errand.asked += 1
             verdict: Verdict = "run"
@@ -71,6 +72,8 @@ class Deduplicate:
                 return _recalled(call, context, errand.results[exact], errand)
             repeats.refuse(context.turn)
             return _refused(call, context, verdict, errand, repeats)
+        finally:
+            errand.turnstile.leave(passage)
 
     def recall(self, call: BoundCall, result: ToolResult, context: RunContext) -> None:
         """Takes note of a call that another process ran: its effect is not had a second time unasked."""

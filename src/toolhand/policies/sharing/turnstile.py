@@ -111,8 +111,12 @@ class Turnstile:
         """
         _PASSAGES.set(_PASSAGES.get() - {passage})
         with self._mutex:
-            if self._passage is passage:
+            if self._passage is not passage:
+                return
+            if self._waiting:
                 self._pass_on()
+            else:
+                self._passage = self._loop = None
 
     def _is_lost(self) -> bool:
         return self._loop is not None and self._loop.is_closed()
