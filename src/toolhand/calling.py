@@ -12,13 +12,13 @@ from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.events import ApprovalNeeded, CallFinished
 from toolhand.core.messages import BoundCall, Message, ToolCall, ToolResult
 from toolhand.core.tools import ToolChoice
-from toolhand.planning import Planning, Way
+from toolhand.planning import CARRIERS, Planning
 from toolhand.policies.sharing.loops import LoopDetector
-from toolhand.protocols.reading.planned import RUN_PLAN
 from toolhand.run import WORDS, Progress
 from toolhand.settling import Settling
 from toolhand.setup import Asked
 from toolhand.toolset import Toolset
+from toolhand.way import Way
 
 EQUAL_ROUNDS: Final = 5
 """How many equal rounds, calls and results alike, make a loop."""
@@ -91,7 +91,7 @@ class Calling:
                 self.session.note_ended(result)
 
         try:
-            if any(call.name == RUN_PLAN for call in running):
+            if any(call.name in CARRIERS for call in running):
                 await self.planning.each(running, self.way(tools, context, choice), ended)
             else:
                 await tools.dispatch.each(running, context, choice, on_result=ended)
@@ -103,7 +103,7 @@ class Calling:
         self.session.begin_saving()  # while the model thinks on
 
     def way(self, tools: Toolset, context: RunContext, choice: ToolChoice) -> Way:
-        """What the calls of a plan run with."""
+        """What the calls of a plan or a program run with."""
         most = self.asked.limits.calls
         return Way(
             tools=tools,

@@ -31,8 +31,7 @@ from toolhand.core.messages import Message, Note, Reply, Text, ToolCall, user
 from toolhand.core.tools import ToolChoice
 from toolhand.observability import listening
 from toolhand.observability.defaults import default_sinks
-from toolhand.plan import Rules as PlanRules
-from toolhand.planning import Planning
+from toolhand.planning import Planning, rules_of
 from toolhand.policies.shrinking.read_result import read_result_tool
 from toolhand.policies.shrinking.store import has_results
 from toolhand.replying import Replying
@@ -69,8 +68,7 @@ class Conversation:
     def __init__(self, setup: Setup, asked: Asked) -> None:
         self.setup, self.asked, self.session = setup, asked, asked.session
         self.tools = setup.tools.now()  # a server's list may have changed since the last run
-        rules = getattr(setup.protocol, "rules", None)  # where it is one of plans
-        self.planning = Planning(rules if isinstance(rules, PlanRules) else PlanRules())
+        self.planning = Planning(**rules_of(setup.protocol))
         self.calling = Calling(asked, self.planning)
         self.replying = Replying(setup, asked)
         self.answering = self.replying.answering

@@ -11,48 +11,31 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from toolhand.core.approvals import Decision, pending_of
+from toolhand.coding import OneProgram, carries_program
+from toolhand.core.approvals import pending_of
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.jsonable import jsonable
 from toolhand.core.messages import ToolCall, ToolResult, Value
-from toolhand.core.tools import Tool, ToolChoice
+from toolhand.core.tools import Tool
 from toolhand.core.untrusted import disarmed
 from toolhand.parsing.plans.words import said
+from toolhand.parsing.programs.outcomes import CodeRules
 from toolhand.plan import Checked, Done, Interpreter, Outcome, Plan, Rules, Undone, check, read
 from toolhand.policies.conditions import note_success, succeeded
 from toolhand.policies.shrinking.store import results_of
+from toolhand.protocols.reading.coded import RUN_CODE
 from toolhand.protocols.reading.planned import RUN_PLAN
-from toolhand.sessions.session import Session
 from toolhand.settling import Settling
 from toolhand.toolset import Toolset
+from toolhand.way import Way
 
 _VARIABLES: Final = "plan.variables"
 
+CARRIERS: Final = frozenset({RUN_PLAN, RUN_CODE})
+"""The names of calls that carry several."""
+
 OnResult = Callable[[ToolResult], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
-    """What the calls of a reply run with.
-
-    Args:
-        tools: the run's tools.
-        context: the run's facts.
-        choice: which tools may be called.
-        session: the conversation, held; its ledger knows of every step.
-        decisions: what a person decided about calls that waited.
-        running: the ids of calls whose start the ledger is to keep; steps are added.
-        most_calls: how many calls the run may still make.
-    """
-
-    tools: Toolset
-    context: RunContext
-    choice: ToolChoice
-    session: Session
-    decisions: Mapping[str, Decision]
-    running: set[str]
-    most_calls: int | None = None
 
 
 @dataclass(slots=True)
@@ -61,16 +44,18 @@ class Planning:
 
     Args:
         rules: how plans run.
-        steps: every step's call and result by the plan's call, for the run's account.
+        code_rules: how programs run.
+        steps: every step's call and result by the plan's or program's call, for the run's account.
         answer: what the last plan's `return` gave, as text; None where none did.
     """
 
     rules: Rules = field(default_factory=Rules)
+    code_rules: CodeRules = field(default_factory=CodeRules)
     steps: dict[str, list[tuple[ToolCall, ToolResult]]] = field(default_factory=dict)
     answer: str | None = None
 
     async def each(self, calls: Sequence[ToolCall], way: Way, on_result: OnResult) -> None:
-        """Runs the calls of a reply; those that carry a plan step by step, behind the others.
+        """Runs the calls of a reply; those that carry a plan or a program behind the others, one after the other.
 
         Args:
             calls: the calls.
@@ -78,16 +63,23 @@ class Planning:
             on_result: takes each result as soon as it is there, also that of a plan that is cut off.
         """
         self.answer = None
-        plain = [call for call in calls if not carries_plan(call, way.tools)]
+        several = {call.id: one for call in calls if (one := self._several(call, way)) is not None}
+        plain = [call for call in calls if call.id not in several]
         if plain:
             await way.tools.dispatch.each(plain, way.context, way.choice, on_result=on_result)
-        for call in calls:
-            if carries_plan(call, way.tools):
-                one = _OnePlan(self, call, way)
-                try:
-                    await one.run()
-                finally:
-                    on_result(one.result())
+        for one in several.values():
+            try:
+                await one.run()
+            finally:
+                on_result(one.result())
+
+    def _several(self, call: ToolCall, way: Way) -> _OnePlan | OneProgram | None:
+        """What makes several calls of one."""
+        if carries_plan(call, way.tools):
+            return _OnePlan(self, call, way)
+        if carries_program(call, way.tools):
+            return OneProgram(call, way, self.code_rules, self.steps.setdefault(call.id, []))
+        return None
 
     def account(
         self, calls: Sequence[ToolCall], results: Sequence[ToolResult]
@@ -108,8 +100,20 @@ class Planning:
                         variables[step["save_as"]] = step["result"]
 
     def left(self, calls: Sequence[ToolCall], way: Way) -> dict[str, ToolResult]:
-        """The results of interrupted plans that do not go on: which of their steps had ended, and which may have."""
-        return {call.id: _OnePlan(self, call, way).left() for call in calls if carries_plan(call, way.tools)}
+        """The results of interrupted plans and programs that do not go on: which steps had ended, and which may have."""
+        return {call.id: one.left() for call in calls if (one := self._several(call, way)) is not None}
+
+
+def rules_of(protocol: object) -> dict[str, Any]:
+    """How plans or programs run, where a protocol is one of them."""
+    rules = getattr(protocol, "rules", None)
+    return (
+        {"rules": rules}
+        if isinstance(rules, Rules)
+        else {"code_rules": rules}
+        if isinstance(rules, CodeRules)
+        else {}
+    )
 
 
 def carries_plan(call: ToolCall, tools: Toolset) -> bool:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import keyword
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from typing import Any, Final
@@ -24,6 +22,7 @@ from toolhand.jails.runs import MOST_ARGUMENT_BYTES, Answer, Ended
 from toolhand.policies.deduplicate import remembered, unremembering
 from toolhand.policies.shrinking.store import results_of
 from toolhand.tools.collection import ToolCollection
+from toolhand.tools.stubs import python_name
 from toolhand.toolset import Toolset
 
 Dispatch = Callable[[ToolCall, RunContext], Awaitable[ToolResult]]
@@ -38,8 +37,7 @@ def python_names(tools: ToolCollection) -> dict[str, Tool]:
     """The tools by the names that a program can write, and by their own."""
     found = {tool.name: tool for tool in tools}
     for tool in tools:
-        name = re.sub(r"\W", "_", tool.name)
-        if name.isidentifier() and not keyword.iskeyword(name):
+        if name := python_name(tool):
             found.setdefault(name, tool)
     return found
 

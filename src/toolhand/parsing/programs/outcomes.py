@@ -146,3 +146,16 @@ WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
         "datetime、random、itertools、functools、collections 等少数几个，没有 pandas。",
     },
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeRules:
+    """How the programs of a protocol run.
+
+    Args:
+        limits: how far each may go.
+        backend: what runs them, as for `run_code`.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    backend: str = "auto"
