@@ -11,6 +11,7 @@ from pathlib import Path
 from toolhand.builtin._reach import PUBLIC, USUAL, Guard, HttpLimits
 from toolhand.builtin._services import Service
 from toolhand.builtin._smtp import MailSettings
+from toolhand.parsing.programs.outcomes import Limits
 
 __all__ = ["BuiltinSettings", "Guard", "HttpLimits", "MailSettings", "Service", "WebSettings"]
 
@@ -55,6 +56,7 @@ class BuiltinSettings:
         web: how the internet is reached, for weather, search and pages.
         services: other people's HTTP services that may be asked.
         mail: the server that mail is sent by.
+        python: how far programs may go that the model writes; None for no such tool.
     """
 
     database: Path | None = None
@@ -63,3 +65,4 @@ class BuiltinSettings:
     web: WebSettings | None = None
     services: tuple[Service, ...] = ()
     mail: MailSettings | None = None
+    python: Limits | None = None

@@ -34,6 +34,7 @@ COMMANDS: Final = (
     "models",
     "drift",
     "plan",
+    "sandbox",
     "tools",
     "eval",
 )
