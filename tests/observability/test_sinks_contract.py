@@ -51,6 +51,7 @@ SAMPLES = [
     events.ReadingMended(raw=RAW, problems=(ERROR,), calls=(CALL,), raw_calls=RAWS, tools=(OF,)),
     started(OF, CALL),
     events.ApprovalNeeded(pending=PendingCall(approval_id="a", call_id="c", name=OF.name, arguments={"phone": HIDDEN, "item": KEY})),
+    events.CallProgressed(call=CALL, done=1, total=2, message=f"at {KEY}"),
     events.CallRetried(call=CALL, error=ERROR, attempt=1, wait_seconds=0.1),
     events.FallbackTaken(call=CALL, error=ERROR, fallback="other"),
     raised(OF, ValueError(f"{KEY} of {HIDDEN}"), CALL),

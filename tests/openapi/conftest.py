@@ -17,10 +17,16 @@ from tests.openapi.shop import app
 class Running(uvicorn.Server):
     """A server in a thread."""
 
-    def __init__(self, application: Any, *, lifespan: str = "off") -> None:
+    def __init__(self, application: Any, *, lifespan: str = "off", port: int = 0) -> None:
         super().__init__(
             uvicorn.Config(
-                application, host="127.0.0.1", port=0, log_level="error", lifespan=lifespan, ws="none"
+                application,
+                host="127.0.0.1",
+                port=port,
+                log_level="error",
+                lifespan=lifespan,
+                ws="none",
+                timeout_graceful_shutdown=1,
             )
         )
         self.thread = threading.Thread(target=self.run, daemon=True)

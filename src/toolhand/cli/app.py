@@ -36,6 +36,7 @@ COMMANDS: Final = (
     "plan",
     "sandbox",
     "tools",
+    "mcp",
     "eval",
 )
 """In the order of the help. A command is the file of its name, with a function of its name or, where it has commands of its

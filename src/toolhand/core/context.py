@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolhand.core.call_events import CallProgressed
 from toolhand.core.events import Event
 from toolhand.core.language import Language
-from toolhand.core.messages import BoundCall
+from toolhand.core.messages import BoundCall, ToolCall
 
 
 def _nobody_listens(event: Event) -> None:
@@ -33,6 +34,7 @@ class RunContext:
         permissions: what the user holds.
         roles: what the user is, such as "clerk"; access rules name them.
         memory: what policies remember for the length of the run, each under a key of its own.
+        call: for a tool that is given this, the call that it was made for.
         before_tool: awaited right before a call reaches its tool, as when a ledger writes down that it does; None for nobody.
     """
 
@@ -48,6 +50,18 @@ class RunContext:
     roles: frozenset[str] = frozenset()
     memory: dict[Hashable, Any] = field(default_factory=dict)
     before_tool: Callable[[BoundCall], Awaitable[None]] | None = None
+    call: ToolCall | None = None
+
+    def progress(self, done: float, total: float | None = None, message: str = "") -> None:
+        """What a tool tells of how far it has got, to whoever listens: a stream, a server's client. Any thread may call it.
+
+        Args:
+            done: how much is done, in a unit of its own.
+            total: how much there is to do, where that is known.
+            message: one line for a person.
+        """
+        if self.call is not None:
+            self.emit(CallProgressed(call=self.call, done=done, total=total, message=message))
 
     def fact(self, key: str) -> Any:
         """The value for an injected parameter.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from toolhand.core.call_events import CallProgressed
 from toolhand.core.errors import ModelError, ToolError
 from toolhand.core.messages import FinishReason, ModelRequest, RawCall, Reply, ToolCall, ToolResult, Usage
 from toolhand.core.plan_events import PlanFinished, PlanStarted, StepFinished
@@ -381,6 +382,7 @@ Event: TypeAlias = (
     | CallFinished
     | CallCancelled
     | CallFailed
+    | CallProgressed
     | CallRetried
     | CircuitChanged
     | FallbackTaken

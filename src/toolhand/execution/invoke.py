@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from toolhand.arguments.defaults import fill_defaults
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, FatalError, ToolError, ToolFailure
-from toolhand.core.events import CallFailed
+from toolhand.core.events import CallFailed, Event
 from toolhand.core.jsonable import MAX_ITERATED, jsonable
 from toolhand.core.largeness import is_large
 from toolhand.core.messages import BoundCall, ToolResult, Value
@@ -95,7 +97,7 @@ async def invoke(call: BoundCall, context: RunContext) -> ToolResult:
     filled = dict(arguments)
     for parameter, key in tool.injected.items():
         try:
-            filled[parameter] = context if key == "context" else context.fact(key)
+            filled[parameter] = _own_context(call, context) if key == "context" else context.fact(key)
         except KeyError:
             return _refused("unfilled", ErrorCode.EXECUTION, call, context, key=key)
     if context.before_tool is not None:
@@ -119,6 +121,19 @@ async def invoke(call: BoundCall, context: RunContext) -> ToolResult:
         if fatal := _fatal_in(error):
             raise fatal from error
         return found
+
+
+def _own_context(call: BoundCall, context: RunContext) -> RunContext:
+    """The context as the tool gets it: it knows its call, and what a thread tells is heard where the run is."""
+    if _is_async(call.tool):
+        return replace(context, call=call.call)
+    loop, emit = asyncio.get_running_loop(), context.emit
+
+    def emit_there(event: Event) -> None:
+        with suppress(RuntimeError):  # the loop is closed: the run has given this thread up
+            loop.call_soon_threadsafe(emit, event)
+
+    return replace(context, call=call.call, emit=emit_there)
 
 
 def _fatal_in(error: BaseException) -> BaseException | None:

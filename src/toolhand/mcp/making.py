@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -20,6 +21,7 @@ from toolhand.mcp.thread import there
 from toolhand.tools.inline import inlined
 
 LONGEST_DESCRIPTION: Final = 2000
+LONGEST_PROGRESS: Final = 200
 
 _CONTEXT: Final = "run context"
 """The hidden parameter for the run's facts; no server can have one of this name, as it holds a blank."""
@@ -74,12 +76,14 @@ def tool_of(listed: types.Tool, connection: Connection, manner: Manner) -> Tool:
 
     async def call(**sent: Any) -> Any:
         context: RunContext = sent.pop(_CONTEXT)
-        result = await _asked(
-            connection.call(listed.name, sent, is_repeatable=is_repeatable),
-            connection,
-            listed.name,
-            context,
-        )
+        loop = asyncio.get_running_loop()
+
+        async def progress(done: float, total: float | None, message: str | None) -> None:
+            said = disarmed(message or "")[:LONGEST_PROGRESS]
+            loop.call_soon_threadsafe(context.progress, done, total, said)
+
+        work = connection.call(listed.name, sent, is_repeatable=is_repeatable, progress=progress)
+        result = await _asked(work, connection, listed.name, context)
         return value_of(result, listed.output_schema, secrets, context.language)
 
     title = listed.title or (listed.annotations.title if listed.annotations else None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -92,6 +93,15 @@ def results_of(context: RunContext) -> ResultStore:
     """The results that the run keeps. Contexts that share their `memory` share them."""
     store: ResultStore = context.memory.setdefault(_KEY, ResultStore())
     return store
+
+
+def memory_with(store: ResultStore) -> dict[Hashable, Any]:
+    """A run's memory that keeps its results in a store, so that a later run can read on in them.
+
+    Args:
+        store: one user's, in one conversation.
+    """
+    return {_KEY: store}
 
 
 def has_results(context: RunContext) -> bool:
