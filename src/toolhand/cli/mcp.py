@@ -6,6 +6,7 @@ import asyncio
 import os
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -15,6 +16,9 @@ from toolhand.cli.terminal import path_given
 from toolhand.cli.words import say
 from toolhand.core.errors import MissingExtraError
 from toolhand.core.language import language_of_person
+
+if TYPE_CHECKING:
+    from toolhand.mcp_server import Serving
 
 HELP = say(
     "Serve tools to other programs by MCP, with every policy in force.",
@@ -53,7 +57,6 @@ def mcp(
     if find_spec("mcp") is None:
         raise MissingExtraError("mcp", "toolhand mcp")
     from toolhand.mcp_server import Serving  # noqa: PLC0415 - an extra
-    from toolhand.mcp_server.http import serve_http  # noqa: PLC0415
     from toolhand.mcp_server.stdio import output_aside, serve_stdio  # noqa: PLC0415
 
     with output_aside():  # what a module prints when it is loaded is no message either
@@ -66,16 +69,16 @@ def mcp(
         roles=roles,
         language=language_of_person(),
     )
-    if not http:
-        asyncio.run(serve_stdio(serving))
-        return 0
+    asyncio.run(_over_http(serving, host, port, path) if http else serve_stdio(serving))
+    return 0
+
+
+async def _over_http(serving: Serving, host: str, port: int, path: str) -> None:
+    from toolhand.mcp_server.http import serve_http  # noqa: PLC0415 - an extra
 
     def tell(port: int) -> None:
-        where = f"http://{host}:{port}{path}"
-        typer.echo(
-            say(f"serving {len(found)} tools at {where}", f"正在提供 {len(found)} 个工具：{where}"), err=True
-        )
+        where, count = f"http://{host}:{port}{path}", len(serving.tools)
+        typer.echo(say(f"serving {count} tools at {where}", f"正在提供 {count} 个工具：{where}"), err=True)
 
     token = os.environ.get(TOKEN, "")
-    asyncio.run(serve_http(serving, host=host, port=port, path=path, token=token, on_start=tell))
-    return 0
+    await serve_http(serving, host=host, port=port, path=path, token=token, on_start=tell)
