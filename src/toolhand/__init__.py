@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolhand.agent import Agent
+    from toolhand.choosing.choose import Choose
     from toolhand.core.context import RunContext
     from toolhand.core.errors import ErrorCode, FatalError, ToolError, ToolFailure, ToolhandError
     from toolhand.core.messages import Message, Reply, ToolCall, ToolResult
@@ -30,6 +31,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Agent": "agent",
+    "Choose": "choosing.choose",
     "ErrorCode": "core.errors",
     "FatalError": "core.errors",
     "History": "sessions.trimming.history",
@@ -55,6 +57,7 @@ _HOMES = {
 
 __all__ = [
     "Agent",
+    "Choose",
     "ErrorCode",
     "FatalError",
     "History",

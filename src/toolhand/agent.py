@@ -7,6 +7,8 @@ import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar, Unpack, cast, overload
 
+from toolhand.choosing.choose import Choose
+from toolhand.choosing.chooser import Chooser
 from toolhand.conversation import Conversation
 from toolhand.core import plugins
 from toolhand.core.approvals import Decision
@@ -31,7 +33,7 @@ from toolhand.sessions.session import Session
 from toolhand.sessions.store import SessionStore, open_store
 from toolhand.sessions.trimming import History
 from toolhand.setup import Asked, Setup
-from toolhand.toolset import Toolset
+from toolhand.toolset import LiveToolset, Toolset
 
 Typed = TypeVar("Typed")
 
@@ -60,6 +62,7 @@ class Agent(Generic[Output]):
         output_validator: one function or several that look at an answer of that type and give None or True when it is right,
             else False or a sentence for the model; may be async.
         fallbacks: the models that are asked when the first one failed.
+        choose: of many tools, how many each message brings the model (a number, or a `Choose`); None to show it all.
         options: further options for the first model's adapter, such as `base_url` and `api_key`.
 
     Raises:
@@ -85,6 +88,7 @@ class Agent(Generic[Output]):
         output: None = None,
         store: str | os.PathLike[str] | SessionStore | None = None,
         fallbacks: Sequence[str | Model] = (),
+        choose: int | Choose | None = None,
         **options: Any,
     ) -> None: ...
     @overload
@@ -123,6 +127,7 @@ class Agent(Generic[Output]):
         output_validator: Validator | Sequence[Validator] = (),
         store: str | os.PathLike[str] | SessionStore | None = None,
         fallbacks: Sequence[str | Model] = (),
+        choose: int | Choose | None = None,
         **options: Any,
     ) -> None:
         refuse_misspelt("Agent", options, Agent.__init__.__annotations__)
@@ -136,6 +141,7 @@ class Agent(Generic[Output]):
             policies=policies,
             sinks=sinks,
             history=history,
+            choose=choose,
         )
         is_ready = isinstance(tools, Toolset) and policies is None
         self.tools: Toolset = tools if is_ready else Toolset(tools, policies=policies)
@@ -153,6 +159,7 @@ class Agent(Generic[Output]):
             sinks=tuple(sinks),
             history=history or History(),
             output=output_type(output, output_validator),
+            chooser=_chooser(choose, self.tools),
         )
         self._cache = None if store is None else SessionCache(open_store(store))
 
@@ -351,6 +358,16 @@ def _protocol(protocol: str | ModelProtocol, model: Model) -> ModelProtocol:
         there = ", ".join(("auto", *plugins.members("protocols", "PROTOCOL")))
         raise SettingsError(f"there is no protocol '{protocol}'; there is: {there}")
     return found
+
+
+def _chooser(choose: int | Choose | None, tools: Toolset) -> Chooser | None:
+    if choose is None:
+        return None
+    chooser = Chooser(Choose(k=choose) if isinstance(choose, int) else choose)
+    if isinstance(tools, LiveToolset) or tools.live or chooser.is_needed(tools):  # a server's list may grow
+        chooser.ready(tools.now())
+        return chooser
+    return None
 
 
 def _choice(choice: str | Sequence[str] | ToolChoice, tools: Toolset) -> ToolChoice:

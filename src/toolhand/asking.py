@@ -90,7 +90,7 @@ class Asking:
         """
         self.shown = ""
         protocol, hidden = self.way.protocol, tools.dispatch.hidden(context)
-        shown = tools.filter(lambda tool: tool.name not in hidden) if hidden else tools
+        shown = tools.offered(context, hidden)
         if choice.names:  # a tool that is not shown cannot be chosen
             choice = choice.among(shown)
         request = protocol.render(history, shown, choice, context.language)
@@ -115,6 +115,8 @@ class Asking:
         step = None
         if grammar is None:
             step, reply = self.way.heard(reply), _grounded(reply, history, shown, self.way, context)
+            if self.setup.chooser is not None:
+                reply = self.setup.chooser.looked_through(reply, tools, context)
         return self._taken(reply, output, protocol, shown, context, step=step)
 
     def _taken(

@@ -19,13 +19,13 @@ from toolhand.core.context import RunContext
 from toolhand.core.errors import SessionError, SettingsError
 from toolhand.core.events import (
     Event,
-    HistoryHealed,
     LimitReached,
     RunFailed,
     RunFinished,
     RunStarted,
     TextDelta,
 )
+from toolhand.core.history_events import HistoryHealed
 from toolhand.core.language import language_of
 from toolhand.core.messages import Message, Note, Reply, Text, ToolCall, user
 from toolhand.core.tools import ToolChoice
@@ -68,6 +68,8 @@ class Conversation:
     def __init__(self, setup: Setup, asked: Asked) -> None:
         self.setup, self.asked, self.session = setup, asked, asked.session
         self.tools = setup.tools.now()  # a server's list may have changed since the last run
+        if setup.chooser is not None:
+            self.tools = setup.chooser.ready(self.tools)
         self.planning = Planning(**rules_of(setup.protocol))
         self.calling = Calling(asked, self.planning)
         self.replying = Replying(setup, asked)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, TypedDict
 
 from toolhand.arguments.suggest import closest, is_near
+from toolhand.choosing.choose import Choose
 from toolhand.core.errors import SettingsError
 from toolhand.core.events import Event
 from toolhand.core.messages import Sampling
@@ -97,6 +98,10 @@ _KINDS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
     "protocol": (
         lambda value: isinstance(value, str) or hasattr(value, "render"),
         'a protocol\'s name, such as "json", or an object with render and reader',
+    ),
+    "choose": (
+        lambda value: value is None or isinstance(value, Choose) or (type(value) is int and value > 0),
+        "a number of tools, or a Choose, such as Choose(k=10)",
     ),
     "sinks": (_is_callables, "a list of functions that take an event and a context"),
     "policies": (lambda value: value is None or _is_callables(value), "a list of policies"),

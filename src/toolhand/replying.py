@@ -24,6 +24,7 @@ class Replying:
 
     def __init__(self, setup: Setup, asked: Asked) -> None:
         self.answering = answering(setup, asked) if asked.output or setup.output else None
+        self._asked, self._has_chosen = asked, setup.chooser is None
         # Half a value is of no use: the words of a run whose answer has a type are not shown as they come.
         self.asking = Asking(setup, asked.session, streams=asked.streams and self.answering is None)
         self.showing = Showing(setup, asked.session, self.asking.way)
@@ -42,6 +43,8 @@ class Replying:
         Raises:
             ModelError: when the model's server fails.
         """
+        if not self._has_chosen:
+            await self._choose(tools, choice, context)
         sentence = grammar = None
         shown, allowed = tools, choice
         if self.answering is not None:
@@ -67,3 +70,11 @@ class Replying:
         return self.showing.makes_room(error) or (
             self.answering is not None and self.answering.gives_up_schema(error)
         )
+
+    async def _choose(self, tools: Toolset, choice: ToolChoice, context: RunContext) -> None:
+        """Chooses at a run's first turn which of many tools it is about."""
+        chooser, asked, self._has_chosen = self.showing.setup.chooser, self._asked, True
+        if chooser is not None:
+            text = asked.text or asked.session.last_words
+            hidden = tools.dispatch.hidden(context)
+            await chooser.begin(asked.session, text, context, hidden=hidden, must=choice.names)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolhand.choosing.chooser import Chooser
 from toolhand.core.approvals import Decision
 from toolhand.core.events import Event
 from toolhand.core.language import Language
@@ -35,6 +36,7 @@ class Setup:
         sinks: who hears of every event.
         history: how much of a conversation the model is shown.
         output: what the answer has to be; None for text.
+        chooser: chooses which of many tools the model is shown; None to show all.
     """
 
     model: Model
@@ -46,6 +48,7 @@ class Setup:
     sinks: tuple[Sink, ...] = ()
     history: History = field(default_factory=History)
     output: OutputType | None = None
+    chooser: Chooser | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Final
 
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ModelError, ModelFault
-from toolhand.core.events import HistoryTrimmed
+from toolhand.core.history_events import HistoryTrimmed
 from toolhand.core.messages import Message, Usage, system
 from toolhand.core.tokens import estimate_tokens
 from toolhand.ladder import Way
@@ -67,7 +67,8 @@ class Showing:
         window = self._window = session.window = session.window or Window()
         window.language = context.language
         head = self._instructions(tools, context, sentence)
-        self._fixed = tools.tokens + sum(map(_tokens_of, head))
+        offered = tools if self.setup.chooser is None else tools.offered(context)
+        self._fixed = offered.tokens + sum(map(_tokens_of, head))
         bounds = self._bounds()
         if window.seen < session.count:
             self._catch_up(bounds)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, Unpack, cast
 
+from toolhand.choosing.selection import selection_of
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ToolDefinitionError
 from toolhand.core.language import chosen_language
@@ -169,9 +170,18 @@ class Toolset(ToolCollection):
         """The one way for a call to these tools to become a result."""
         return Dispatcher(self, policies=self._policies)
 
-    def offered(self, context: RunContext) -> Self:
-        """The tools that may be shown to a model now: without those that the user may not call or that are out of order."""
-        hidden = self.dispatch.hidden(context)
+    def offered(self, context: RunContext, hidden: frozenset[str] | None = None) -> Self:
+        """The tools that may be shown to a model now: without those that the user may not call or that are out of order.
+
+        Where tools are chosen (`Agent(choose=…)`), only the chosen ones, in the order in which they came.
+
+        Args:
+            context: the run's.
+            hidden: what `dispatch.hidden` has just given, where that is known.
+        """
+        hidden = self.dispatch.hidden(context) if hidden is None else hidden
+        if (selection := selection_of(context)) is not None:
+            return selection.kept(self, hidden, self._of)
         return self.filter(lambda tool: tool.name not in hidden) if hidden else self
 
     def extended(self, *tools: Tool) -> Self:

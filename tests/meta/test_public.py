@@ -12,7 +12,7 @@ import toolhand
 ROOT = Path(__file__).parents[2]
 
 NAMES = [
-    "Agent", "ErrorCode", "FatalError", "History", "Injected", "Limits", "Message", "Reply", "Run", "RunContext", "Session", "Tool",
+    "Agent", "Choose", "ErrorCode", "FatalError", "History", "Injected", "Limits", "Message", "Reply", "Run", "RunContext", "Session", "Tool",
     "ToolCall",
     "ToolError", "ToolFailure", "ToolResult", "Toolset", "ToolhandError", "estimate_tokens", "parse", "reader",
     "tool",

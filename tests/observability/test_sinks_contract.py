@@ -62,6 +62,7 @@ SAMPLES = [
     events.CircuitChanged(name="erp", state="open", retry_after=1.0),
     events.HistoryTrimmed(messages=10, tokens=900, left_out=4),
     events.HistoryHealed(repairs=(events.Repair(kind="orphan_result_dropped", place=3, call_id="c1"),)),
+    events.ToolsChosen(reason="message", names=("a", "odd\ntool"), shown=12, among=300),
     events.SteppedDown(protocol="native", next_protocol="json", reason="unusable"),
     events.SteppedUp(protocol="json", next_protocol="native"),
     events.AskedAgain(reason="fit", sure=0.4, is_kept=False, usage=Usage(requests=1)),

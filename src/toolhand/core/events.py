@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from toolhand.core.call_events import CallProgressed
+from toolhand.core.choice_events import ToolsChosen
 from toolhand.core.errors import ModelError, ToolError
+from toolhand.core.history_events import HistoryHealed, HistoryTrimmed, Repair  # noqa: F401 - for those who listen
 from toolhand.core.messages import FinishReason, ModelRequest, RawCall, Reply, ToolCall, ToolResult, Usage
 from toolhand.core.plan_events import PlanFinished, PlanStarted, StepFinished
 from toolhand.core.tools import Tool
@@ -296,47 +298,6 @@ class AskedAgain:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryTrimmed:
-    """The history was too long for the model: from now on it is shown less of it. What is stored is not touched.
-
-    Args:
-        messages: how many messages are shown now.
-        tokens: about how many tokens they have.
-        left_out: how many are not shown any more.
-    """
-
-    messages: int
-    tokens: int
-    left_out: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repair:
-    """One thing that was mended in a history that came from elsewhere.
-
-    Args:
-        kind: what was done, such as "orphan_result_dropped".
-        place: where, as the number of the message in the list that was given, from 0.
-        call_id: which call it concerns; "" for none.
-    """
-
-    kind: str
-    place: int
-    call_id: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryHealed:
-    """The session's history came from elsewhere and was damaged; it was mended before the run.
-
-    Args:
-        repairs: what was done, in order.
-    """
-
-    repairs: tuple[Repair, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LimitReached:
     """A limit was hit; the model is asked for its best answer from what it has.
 
@@ -391,6 +352,7 @@ Event: TypeAlias = (
     | AskedAgain
     | HistoryTrimmed
     | HistoryHealed
+    | ToolsChosen
     | PlanStarted
     | StepFinished
     | PlanFinished

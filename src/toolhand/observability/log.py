@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from toolhand.arguments.keys import fold
+from toolhand.core.choice_events import ToolsChosen
 from toolhand.core.context import RunContext
 from toolhand.core.events import (
     AskedAgain,
@@ -23,8 +24,6 @@ from toolhand.core.events import (
     CircuitChanged,
     Event,
     FallbackTaken,
-    HistoryHealed,
-    HistoryTrimmed,
     LimitReached,
     ModelReplaced,
     ModelReplied,
@@ -37,6 +36,7 @@ from toolhand.core.events import (
     SteppedUp,
     TurnStarted,
 )
+from toolhand.core.history_events import HistoryHealed, HistoryTrimmed
 from toolhand.core.messages import Fix, ToolCall
 from toolhand.core.plan_events import PlanFinished, PlanStarted, StepFinished
 from toolhand.core.tools import Tool
@@ -111,6 +111,14 @@ def _history_changed(event: HistoryTrimmed | HistoryHealed, context: RunContext)
     elif RUNS.isEnabledFor(logging.INFO):
         left_out = event.left_out
         _write(RUNS, logging.INFO, "history trimmed", context, messages=event.messages, left_out=left_out)
+
+
+def _tools_chosen(event: ToolsChosen, context: RunContext) -> None:
+    if event.fault:
+        _write(RUNS, logging.WARNING, "tools chosen without vectors", context, fault=event.fault)
+    if RUNS.isEnabledFor(logging.INFO):
+        new, shown = len(event.names), event.shown
+        _write(RUNS, logging.INFO, "tools chosen", context, reason=event.reason, new=new, shown=shown)
 
 
 def _plan(event: PlanStarted | PlanFinished, context: RunContext) -> None:
@@ -357,6 +365,7 @@ _LINES: Final[Mapping[type, Callable[[Any, RunContext], None]]] = {
     ModelReplaced: _model_failed,
     HistoryTrimmed: _history_changed,
     HistoryHealed: _history_changed,
+    ToolsChosen: _tools_chosen,
     PlanStarted: _plan,
     StepFinished: _step_finished,
     PlanFinished: _plan,

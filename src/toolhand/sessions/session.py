@@ -43,6 +43,8 @@ class Session:
         """What a model is shown of it; made when it is first shown."""
         self.view: View | None = None
         """Where what is shown was cut before it was loaded."""
+        self.shown_tools: list[str] | None = None
+        """The tools that its model is shown, in the order in which they came, where they are chosen; stays in the process."""
         self.ledger = Ledger()
         self._tail = Tail()
         self._ids: set[str] = set()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from toolhand.core.errors import ErrorCode, ToolError
-from toolhand.core.events import Repair
+from toolhand.core.history_events import Repair
 from toolhand.core.language import Language, language_of
 from toolhand.core.messages import Message, Part, ToolCall, ToolResult, system
 from toolhand.sessions.healing.pairing import Asking, Open, Pairing

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn, TypeAlias
 
 from toolhand.core.canonical import canonical
-from toolhand.core.events import Repair
+from toolhand.core.history_events import Repair
 from toolhand.core.messages import ToolCall, ToolResult
 from toolhand.sessions.healing.problems import HistoryError
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from toolhand.core.events import Repair
+from toolhand.core.history_events import Repair
 from toolhand.core.messages import Message, Part, Role, Text, ToolCall, ToolResult, Value
 from toolhand.parsing.loose import LooseError, read_value
 from toolhand.sessions.healing.problems import HistoryError
