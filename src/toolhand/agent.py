@@ -143,12 +143,9 @@ class Agent(Generic[Output]):
             history=history,
             choose=choose,
         )
-        is_ready = isinstance(tools, Toolset) and policies is None
-        self.tools: Toolset = tools if is_ready else Toolset(tools, policies=policies)
-        _ = self.tools.dispatch  # a tool that cannot be run as it asks is named now
+        self.tools = _toolset(tools, policies)
         self.model = resolve(model, fallbacks, **options)
-        self.tool_choice = _choice(tool_choice, self.tools)
-        self.limits = limits or Limits()
+        self.tool_choice, self.limits = _choice(tool_choice, self.tools), limits or Limits()
         self.setup = Setup(
             model=self.model,
             tools=self.tools,
@@ -346,6 +343,13 @@ class Agent(Generic[Output]):
             output=None if output is None else output_type(output),
             history=tuple(options.get("message_history", ())),
         )
+
+
+def _toolset(tools: Any, policies: Sequence[Policy] | None) -> Toolset:
+    is_ready = isinstance(tools, Toolset) and policies is None
+    made: Toolset = tools if is_ready else Toolset(tools, policies=policies)
+    _ = made.dispatch  # a tool that cannot be run as it asks is named now
+    return made
 
 
 def _protocol(protocol: str | ModelProtocol, model: Model) -> ModelProtocol:

@@ -96,8 +96,7 @@ class Asking:
         request = protocol.render(history, shown, choice, context.language)
         if grammar is not None or request.sampling != self.setup.sampling:
             request = replace(request, sampling=self.setup.sampling, grammar=grammar or request.grammar)
-        model = self.setup.model.name
-        context.emit(TurnStarted(turn=context.turn, protocol=protocol.name, model=model, request=request))
+        self._begin(request, protocol, context)
         settings = tools.dispatch.settings_for(context, hidden)
         reader = partial(protocol.reader, tools, self.session.new_call_id, settings)
         try:
@@ -118,6 +117,10 @@ class Asking:
             if self.setup.chooser is not None:
                 reply = self.setup.chooser.looked_through(reply, tools, context)
         return self._taken(reply, output, protocol, shown, context, step=step)
+
+    def _begin(self, request: ModelRequest, protocol: ModelProtocol, context: RunContext) -> None:
+        model = self.setup.model.name
+        context.emit(TurnStarted(turn=context.turn, protocol=protocol.name, model=model, request=request))
 
     def _taken(
         self,
