@@ -57,6 +57,40 @@ def test_the_same_in_chinese():
 
 
 @pytest.mark.parametrize(
+    ("one", "said", "language", "word"),
+    [
+        (call("close_account", customer_id="Ann Brook"), "Close Ann Brook's account", "en", "no id"),
+        (call("order_detail", order_no="张三"), "查一下张三的订单", "zh", "不是编号"),
+    ],
+)
+def test_a_name_in_the_place_of_an_id_that_a_tool_tells_is_sent_back(one, said, language, word):
+    problem = broken(one, user(said), language=language)
+    assert word in problem.message
+    assert problem.details["tools"]
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ({"description": "The customer's id or name"}, "Ann Brook"),
+        ({"description": "The customer's number"}, "annbrook"),
+        ({"description": "The customer's number"}, "ann brook 7"),
+    ],
+)
+def test_what_may_be_an_id_is_let_through(parameter, value):
+    tool = made("suspend_account", "Suspends an account.", customer_id=parameter)
+    one = call("suspend_account", customer_id=value)
+    _, bad = checked_values([one], Grounds([user(f"Suspend {value}")]), Toolset([FIND, tool]), "en")
+    assert not bad
+
+
+def test_a_name_stays_where_no_tool_tells_an_id():
+    one = call("close_account", customer_id="Ann Brook")
+    _, bad = checked_values([one], Grounds([user("Close Ann Brook")]), Toolset([CLOSE]), "en")
+    assert not bad
+
+
+@pytest.mark.parametrize(
     "message",
     [
         user("Close the account of customer C-1001, please"),

@@ -23,11 +23,13 @@ from toolhand.tools.collection import ToolCollection
 _WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
     "en": {
         "invented": "The value {value} of '{name}' is neither in the conversation nor in a result: nobody gave it.",
+        "named": "The value {value} of '{name}' is what something is called, and no id.",
         "tool": "First call {tools}, which can tell it; then call '{tool}' with what it gives.",
         "user": "Take it from a result of another tool, or ask the user for it.",
     },
     "zh": {
         "invented": "“{name}”的值 {value} 在对话和结果中都没有出现过，不是谁给出的。",
+        "named": "“{name}”的值 {value} 是名称，不是编号。",
         "tool": "请先调用 {tools} 查到它，再用查到的值调用 {tool}。",
         "user": "请从其他工具的结果中取得它，或者询问用户。",
     },
@@ -37,6 +39,7 @@ _PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[\u3400-\u9fff]+")
 _ID_WORDS: Final = frozenset({"id", "ids", "uuid", "guid", "email"})
 _ID_NAME: Final = re.compile(r"(?:编号|单号|订单号|工号|账号|卡号|邮箱|流水号)$")
 _ID_TOLD: Final = re.compile(r"\b(?:id|uuid|identifier)\b|编号|单号|工号|流水号", re.IGNORECASE)
+_NAME_TOLD: Final = re.compile(r"\bnames?\b|\btitle\b|名", re.IGNORECASE)
 _NUMBER_OF: Final = frozenset({"number", "no", "num"})
 _STAND_IN: Final = re.compile(r"[<{\[].*[>}\]]$|(?:your|the|some|example|sample|my)[_ -]", re.IGNORECASE)
 _NOT_WORD: Final = re.compile(r"[\W_]+")
@@ -62,7 +65,7 @@ def checked_values(
     broken: list[ToolCall] = []
     for call in calls:
         tool = tools.get(call.name)
-        invented = [] if tool is None else list(_invented(call, tool, grounds))
+        invented = [] if tool is None else list(_invented(call, tool, grounds, tools))
         if tool is None or not invented:
             good.append(call)
             continue
@@ -75,14 +78,22 @@ def checked_values(
     return tuple(good), tuple(broken)
 
 
-def _invented(call: ToolCall, tool: Tool, grounds: Grounds) -> Iterator[str]:
+def _invented(call: ToolCall, tool: Tool, grounds: Grounds, tools: ToolCollection) -> Iterator[str]:
     ids = id_parameters(tool)
     for name, value in call.arguments.items():
         if name not in ids:
             continue
         values = value if isinstance(value, list) else [value]
-        if any(_looks_made_up(item, name) and not grounds.holds(item) for item in values):
+        if any(_looks_made_up(item, name) and not grounds.holds(item) for item in values) or (
+            any(map(_is_title, values)) and name in tool.required and _can_be_told(name, tool, tools)
+        ):
             yield name
+
+
+def _can_be_told(name: str, tool: Tool, tools: ToolCollection) -> bool:
+    """Whether an id can be looked up by what its thing is called, and is not asked for by that itself."""
+    told = str((tool.properties.get(name) or {}).get("description") or "")
+    return not _NAME_TOLD.search(told) and bool(tools_that_tell(name, tool, tools))
 
 
 @lru_cache(maxsize=4096)
@@ -118,6 +129,16 @@ def is_id(name: str, schema: Mapping[str, Any]) -> bool:
     return kind == "string" and bool(_ID_TOLD.search(str(schema.get("description") or "")))
 
 
+def _is_title(value: object) -> bool:
+    """Whether a value for an id is what people call a thing instead: several words, or Chinese, without a digit.
+
+    A small model puts the name that it was told where an id belongs, though a tool would tell it that.
+    """
+    if not isinstance(value, str) or "@" in value or any(character.isdigit() for character in value):
+        return False
+    return len(value.split()) > 1 or HAN.search(value) is not None
+
+
 def _looks_made_up(value: object, name: str) -> bool:
     """Whether a value is of the kind that is made up: digits, an address, or words that stand for a value."""
     if isinstance(value, bool) or not isinstance(value, str | int):
@@ -130,13 +151,14 @@ def _looks_made_up(value: object, name: str) -> bool:
 
 def _problem(call: ToolCall, tool: Tool, name: str, tools: ToolCollection, language: Language) -> ToolError:
     words = _WORDS[language]
+    word = "named" if _is_title(call.arguments[name]) else "invented"
     value = str(jsonable(call.arguments[name]))[:_LONGEST_VALUE]
     givers = [giver.name for giver in tools_that_tell(name, tool, tools)][:_MOST_TOLD]
     joint = "、" if language == "zh" else " / "
     hint = words["tool"].format(tools=joint.join(givers), tool=tool.name) if givers else words["user"]
     return ToolError(
         code=ErrorCode.INVALID_ARGUMENT,
-        message=words["invented"].format(value=value, name=name),
+        message=words[word].format(value=value, name=name),
         retryable=True,
         path=f"$.{name}",
         hint=hint,
