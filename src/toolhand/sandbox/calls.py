@@ -90,7 +90,7 @@ class Calls:
     def begin_anew(self) -> None:
         """From now on the first calls are answered with what they got before, as long as they are the same."""
         self._known = [self._answers[place] for place in sorted(self._answers)]
-        self._place = 0
+        self._place, self.ended = 0, None
 
     def start(self, name: str, arguments: Mapping[str, Any]) -> Future[Answer]:
         """Starts a call; its answer comes in time.

@@ -1,125 +1,15 @@
-"""Full Python in a container of Docker or Podman: no network, nothing of the host's but our own program, bounded by cgroups."""
+"""Full Python in a container of Docker or Podman."""
 
 from __future__ import annotations
 
 import contextlib
-import os
-import select
-import shutil
-import subprocess
 import threading
-import uuid
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final
 
-from toolhand import jails
+from toolhand.jails.containers import Containers, holding_engine
 from toolhand.jails.conversing import Conversation
-from toolhand.jails.runs import Ran, SandboxError, Stop
-from toolhand.jails.selftest import failure_of
+from toolhand.jails.runs import Ran, Stop
 from toolhand.parsing.programs.outcomes import Limits
 from toolhand.sandbox.calls import Calls
-
-IMAGE: Final = "TOOLHAND_SANDBOX_IMAGE"
-"""The environment variable that names the image; it needs Python 3.11 or later, and what libraries programs shall have."""
-
-_DEFAULT_IMAGE: Final = "python:3.11-slim"
-_ENGINES: Final = ("docker", "podman")
-_START_SECONDS: Final = 60.0
-_JAILS: Final = Path(jails.__file__).parent
-_OWN_BUSINESS: Final = frozenset({"start a process", "run a program"})
-"""What a program may do in a container: they are counted, and end with it."""
-
-
-_PROGRAM: Final = ("python", "-I", "-B", "-X", "utf8", "/opt/toolhand/jails/inside/start.py", "program")
-
-
-def _walls(memory_mb: int) -> list[str]:
-    memory = f"{memory_mb + 64}m"
-    return [
-        *("--network", "none", "--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"),
-        *(
-            "--tmpfs",
-            "/program:size=64m,noexec,nosuid,mode=1777",
-            "--workdir",
-            "/program",
-            "--user",
-            "65534:65534",
-        ),
-        *("--memory", memory, "--memory-swap", memory, "--pids-limit", "64", "--cpus", "1"),
-        *(
-            "--ulimit",
-            "nofile=256",
-            "--ulimit",
-            "core=0",
-            "--env",
-            "MPLCONFIGDIR=/program",
-            "--env",
-            "HOME=/program",
-        ),
-        *("--volume", f"{_JAILS}:/opt/toolhand/jails:ro"),
-    ]
-
-
-@dataclass(slots=True, eq=False)
-class _Container:
-    """A container that waits for its one program."""
-
-    engine: str
-    name: str
-    process: subprocess.Popen[bytes]
-    incoming: int
-    outgoing: int
-    printed: int
-
-    def kill(self) -> None:
-        """Ends it with all that is in it."""
-        if self.process.poll() is None:
-            subprocess.run([self.engine, "kill", self.name], capture_output=True, check=False, timeout=30)  # noqa: S603
-            self.process.kill()
-            self.process.wait(10)
-
-    def close(self) -> None:
-        """Ends it, and its channels too."""
-        self.kill()
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-            with contextlib.suppress(OSError):
-                stream.close()  # type: ignore[union-attr]
-
-    def is_too_big(self) -> bool:
-        """Never: its folder is in memory, with a bound."""
-        return False
-
-
-@dataclass(frozen=True, slots=True)
-class _Containers:
-    engine: str
-    image: str
-
-    def child(self, *, memory_mb: int, seconds: float) -> _Container:
-        """A container for one program.
-
-        Raises:
-            SandboxError: when it does not start.
-        """
-        del seconds
-        name = f"toolhand-{uuid.uuid4().hex[:16]}"
-        words = [self.engine, "run", "--rm", "-i", "--pull", "never", "--name", name]
-        process = subprocess.Popen(  # noqa: S603
-            [*words, *_walls(memory_mb), self.image, *_PROGRAM],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-        )
-        streams: Any = (process.stdout, process.stdin, process.stderr)
-        made = _Container(self.engine, name, process, *(stream.fileno() for stream in streams))
-        ready = select.select([made.incoming], [], [], _START_SECONDS)[0] and os.read(made.incoming, 4096)
-        if not ready:
-            said = os.read(made.printed, 500).decode("utf-8", "replace")
-            made.close()
-            raise SandboxError(f"the container did not start ({' '.join(said.split())})")
-        return made
 
 
 class ContainerBackend:
@@ -129,7 +19,7 @@ class ContainerBackend:
     most_memory_mb = 1 << 20
 
     def __init__(self) -> None:
-        self._held: _Containers | None = None
+        self._held: Containers | None = None
         self._lock = threading.Lock()
 
     def walls(self) -> tuple[str, ...]:
@@ -139,7 +29,7 @@ class ContainerBackend:
             SandboxError: when there is no engine, no image, or it does not hold.
         """
         with self._lock:
-            self._held = self._held or _holding()
+            self._held = self._held or holding_engine()
             return (self._held.engine, "no network", "cgroups")
 
     def run(self, code: str, calls: Calls, limits: Limits, stop: Stop) -> Ran:
@@ -150,26 +40,6 @@ class ContainerBackend:
             self._held.child(memory_mb=limits.memory_mb, seconds=limits.seconds)
         ) as child:
             return Conversation(child, calls, limits, stop).run(code)
-
-
-def _holding() -> _Containers:
-    image, reasons = os.environ.get(IMAGE, _DEFAULT_IMAGE), []
-    for engine in filter(shutil.which, _ENGINES):
-        done = subprocess.run(  # noqa: S603
-            [engine, "image", "inspect", image], capture_output=True, check=False, timeout=30
-        )
-        if done.returncode:
-            reasons.append(f"{engine}: {' '.join(done.stderr.decode('utf-8', 'replace').split())[:200]}")
-            continue
-        containers = _Containers(engine, image)
-        reason = failure_of(containers, _OWN_BUSINESS)
-        if not reason:
-            return containers
-        reasons.append(f"{engine}: {reason}")
-    said = "; ".join(reasons) or "neither Docker nor Podman is installed"
-    raise SandboxError(
-        f"no container for code can be had ({said}): start the engine, `pull {image}`, or set {IMAGE}"
-    )
 
 
 BACKEND = ContainerBackend()

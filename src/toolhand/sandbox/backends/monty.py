@@ -6,21 +6,15 @@ Each program has a worker of its own, which is ended with it; some are kept read
 from __future__ import annotations
 
 import ast
-import contextlib
 import json
-import os
-import select
-import shlex
-import signal
 import sys
-import tempfile
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
-from pathlib import Path
+from decimal import Decimal
 from typing import Any, Final
 
-from toolhand.core.errors import MissingExtraError
 from toolhand.jails.inside.awaiting import awaited_calls
+from toolhand.jails.monty_workers import MOST_MEMORY_MB, Worker, Workers, library
 from toolhand.jails.ring import Ring
 from toolhand.jails.runs import Answer, Ran, SandboxError, Stop
 from toolhand.parsing.programs.outcomes import Limits
@@ -29,36 +23,7 @@ from toolhand.sandbox.calls import Calls
 
 JAILS: Final = ("landlock", "namespaces")
 """The first costs less here, and what it hides less well an interpreter without files cannot look for."""
-MOST_MEMORY_MB: Final = 64
-"""More would let one argument of a tool call fill the host."""
-
-_READABLE: Final = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 _NOT_YET: Final = ("not yet support", "not supported", "not implemented")
-
-
-@dataclass(slots=True, eq=False)
-class Worker:
-    """A worker with an open session, for one program."""
-
-    pool: Any
-    session: Any
-    process: int
-
-    def kill(self) -> None:
-        """Ends the process."""
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self.process, signal.SIGKILL)
-
-    def close(self) -> None:
-        """Ends the process and waits until it is gone."""
-        self.kill()
-        gone = select.poll()
-        gone.register(self.process, select.POLLIN)
-        gone.poll(2_000)
-        os.close(self.process)
-        for one in (self.session, self.pool):
-            with contextlib.suppress(Exception):
-                one.__exit__(None, None, None)
 
 
 class _Api:
@@ -77,8 +42,7 @@ class MontyBackend:
 
     def __init__(self, jails: tuple[str, ...] = JAILS) -> None:
         self._jails = jails
-        self._ring: Ring[tuple[str, float], Worker] = Ring(self._worker, Worker.close)
-        self._place, self._owner = "", 0
+        self._ring: Ring[tuple[str, float], Worker] = Ring(Workers().made, Worker.close)
 
     def walls(self) -> tuple[str, ...]:
         """The walls of the jail that holds, and the interpreter's own.
@@ -87,7 +51,7 @@ class MontyBackend:
             MissingExtraError: when it is not installed.
             SandboxError: when no jail holds.
         """
-        self._library()
+        library()
         if sys.platform != "linux":
             raise SandboxError(
                 f"monty runs here only inside a jail of Linux, and this is {sys.platform}: use a container"
@@ -100,70 +64,6 @@ class MontyBackend:
         """Ends what is kept ready."""
         self._ring.clear()
 
-    def _library(self) -> Any:
-        try:
-            import pydantic_monty  # noqa: PLC0415 - an extra
-        except ImportError as error:
-            raise MissingExtraError("sandbox", "running code in Monty") from error
-        return pydantic_monty
-
-    def _worker(self, key: tuple[str, float]) -> Worker:
-        jail, seconds = key
-        monty = self._library()
-        pool = monty.Monty(
-            binary_path=self._launcher(jail, seconds),
-            min_processes=1,
-            max_processes=1,
-            max_checkouts_per_worker=1,
-            request_timeout=seconds + 1.0,
-        )
-        pool.__enter__()
-        session = pool.checkout(
-            script_name="program.py",
-            limits={
-                "max_feed_duration_secs": seconds,
-                "max_memory": MOST_MEMORY_MB * 2**20,
-                "max_recursion_depth": 500,
-                "max_suspensions": 10_000_000,
-                "max_total_sleep_secs": seconds,
-            },
-            os_policy={"sleep": "system", "sleep_system_max": seconds},
-        )
-        session.__enter__()
-        session.feed_run("ToolError = RuntimeError")  # classes of one's own have no parents there
-        return Worker(pool, session, os.pidfd_open(session.worker_pid))
-
-    def _launcher(self, jail: str, seconds: float) -> str:
-        """A program that Monty's pool starts as its worker, and that goes into the jail first."""
-        from pydantic_monty._binary import find_monty_binary  # noqa: PLC0415
-
-        from toolhand.jails.kernel import Room  # noqa: PLC0415
-        from toolhand.jails.processes import START  # noqa: PLC0415
-
-        if self._owner != os.getpid():
-            self._place, self._owner = tempfile.mkdtemp(prefix="toolhand-monty-"), os.getpid()
-            Path(self._place).chmod(0o711)
-            Path(self._place, "root").mkdir()
-        path = Path(self._place, f"{jail}-{seconds:g}")
-        if not path.exists():
-            binary = os.path.realpath(find_monty_binary())
-            room = Room(_READABLE, program=binary, memory_mb=8 * MOST_MEMORY_MB, cpu_seconds=int(seconds) + 2)
-            words = [
-                sys.executable,
-                "-I",
-                "-S",
-                "-X",
-                "utf8",
-                START,
-                "launch",
-                jail,
-                f"{self._place}/root",
-                *room.words,
-            ]
-            path.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8")
-            path.chmod(0o700)
-        return str(path)
-
     def run(self, code: str, calls: Calls, limits: Limits, stop: Stop) -> Ran:
         """Runs one program to its end.
 
@@ -174,7 +74,7 @@ class MontyBackend:
         worker = self._ring.take((self.walls()[0], limits.seconds))
         stop.begin(worker.kill)
         try:
-            return _Running(self._library(), worker.session, code, calls, limits, stop).run()
+            return _Running(library(), worker.session, code, calls, limits, stop).run()
         finally:
             stop.end()
             calls.stop()
@@ -365,6 +265,8 @@ def _plain(value: Any, depth: int = 0, *, is_result: bool = False) -> Any:
         return [_plain(item, depth + 1, is_result=is_result) for item in value]
     if kind is dict:
         return {str(key): _plain(item, depth + 1, is_result=is_result) for key, item in value.items()}
+    if is_result and kind in {Decimal, complex}:
+        return str(value)
     if hasattr(value, "isoformat"):
         return value.isoformat()
     if not is_result:

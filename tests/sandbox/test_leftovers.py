@@ -1,0 +1,114 @@
+"""What is left when a program is over, or when the host is killed in the midst of one: nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sandbox.places import PLACES, place
+from toolhand.execution.workers.linux import descendants
+from toolhand.sandbox import Limits
+
+HOST = """
+import sys, threading
+from tests.sandbox.places import place
+from toolhand.sandbox import Limits, running
+
+backend = place(sys.argv[1])
+found = running.plugins.member
+running.plugins.member = lambda group, name, what: backend if group == "sandbox.backends" else found(group, name, what)
+program = "print('on')\\n" + sys.argv[2]
+threading.Thread(target=lambda: running.run_code(program, backend="process", limits=Limits(seconds=5)), daemon=True).start()
+"""
+WAIT = """
+import time
+time.sleep(600)
+"""
+END = """
+running.run_code("print(1)", backend="process")
+"""
+
+
+def alive(pids: list[int]) -> list[int]:
+    found = []
+    for pid in pids:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if state != "Z":
+            found.append(pid)
+    return found
+
+
+def gone(pids: list[int], seconds: float = 60) -> bool:
+    until = time.monotonic() + seconds
+    while alive(pids) and time.monotonic() < until:
+        time.sleep(0.02)
+    return not alive(pids)
+
+
+def host(name: str, program: str, then: str) -> subprocess.Popen[bytes]:
+    place(name)
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(root / "src")])}
+    code = textwrap.dedent(HOST + then)
+    return subprocess.Popen([sys.executable, "-c", code, name, program], env=environment)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("program", ["while True: pass", "import time\ntime.sleep(60)"])
+def test_a_host_that_is_killed_takes_everything_along(name: str, program: str) -> None:
+    killed = host(name, program, WAIT)
+    below: list[int] = []
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        now = descendants([killed.pid])[1:]
+        if len(now) >= 2 and now == below:
+            break
+        below = now
+        time.sleep(0.3)
+    assert below
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    assert gone(below), [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in alive(below)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PLACES)
+def test_a_host_that_ends_leaves_nothing(name: str, tmp_path: Path) -> None:
+    ended = host(name, "while True: pass", END)
+    below: set[int] = set()
+    while ended.poll() is None:
+        below |= set(descendants([ended.pid])[1:])
+        time.sleep(0.02)
+    assert ended.returncode == 0
+    assert gone(list(below))
+
+
+@pytest.mark.parametrize("seconds", [0.2, 0.5])
+def test_a_program_is_ended_at_its_limit(seconds: float, run: Any) -> None:
+    run("1")  # what takes a while to start has started
+    over = []
+    for _ in range(5):
+        outcome = run("while True:\n    pass", limits=Limits(seconds=seconds))
+        assert outcome.error.kind == "time"
+        over.append(outcome.seconds - seconds)
+    assert min(over) < 0.15  # the best of several: another program may have had the processor
+
+
+def test_no_folder_is_left(run: Any, sandbox: str) -> None:
+    if sandbox != "monty":  # which has no files
+        assert run("open('a.txt', 'w').write('x')").ok
+    folders = [path for path in Path(tempfile.gettempdir()).glob("toolhand-sandbox-*/w*") if path.is_dir()]
+    assert not [path for path in folders if (path / "a.txt").exists()]
