@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NotRequired, TypedDict
 from urllib.parse import unquote, urlsplit
 
 from toolhand.builtin._addresses import address_of
@@ -25,6 +25,33 @@ _SCHEMES: Final[dict[str, Literal["tls", "starttls", "none"]]] = {
     "smtps": "tls", "smtp": "starttls", "smtp+plain": "none",
 }  # fmt: skip
 _EXAMPLE: Final = "smtps://user:password@smtp.example.com:465"
+
+
+class Sent(TypedDict):
+    """Who a mail was handed in for; `refused` where the server did not take some, and why."""
+
+    sent_to: list[str]
+    message_id: str
+    refused: NotRequired[dict[str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """A mail as a model wrote it.
+
+    Args:
+        to: addresses.
+        cc: addresses that get a copy.
+        subject: one line.
+        body: plain text.
+        attachments: paths below the folder for attachments.
+    """
+
+    to: Sequence[str]
+    cc: Sequence[str] = ()
+    subject: str
+    body: str
+    attachments: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
