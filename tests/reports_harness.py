@@ -14,10 +14,15 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
 from typing import Any
 
+from yarl import URL
+
+from tests.builtin.web.places import OUTSIDE, Names, guard
 from toolhand import Agent, FatalError, Injected, Limits, RunContext, ToolCall, ToolResult, Toolset, tool
-from toolhand.builtin import builtin_tools
+from toolhand.builtin import WebSettings, builtin_tools
+from toolhand.builtin._addresses import is_public
 from toolhand.core.canonical import canonical
 from toolhand.core.events import CallRetried, Event
 from toolhand.core.jsonable import result_text
@@ -251,7 +256,7 @@ class HarnessAgent:
 class Served:
     """An HTTP server on this machine; a page is a text or (status, where to go)."""
 
-    def __init__(self, pages: Mapping[str, Any]) -> None:
+    def __init__(self, pages: Mapping[str, Any], address: str = "127.0.0.1") -> None:
         self.hits = 0
         served = self
 
@@ -273,7 +278,7 @@ class Served:
             def log_message(self, *_: Any) -> None:
                 return
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+        self._server = ThreadingHTTPServer((address, 0), Answering)
         self.port = self._server.server_address[1]
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
@@ -409,15 +414,45 @@ class Harness:
         ]
 
     async def acall_builtin(
-        self, name: str, args: Mapping[str, Any], *, root: Any = None, database: Any = None, **options: Any
+        self,
+        name: str,
+        args: Mapping[str, Any],
+        *,
+        root: Any = None,
+        database: Any = None,
+        resolver: Mapping[str, Sequence[Any]] | None = None,
+        responder: Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> Answer:
-        """A call of one of the tools that come with the package, under its name there or the cases'."""
-        toolset = Toolset(builtin_tools(database=database, root=root))
+        """A call of one of the tools that come with the package, under its name there or the cases'.
+
+        Args:
+            root: the folder of the file tools.
+            database: the SQL tools' file.
+            resolver: what the system would say where names are: addresses, or the addresses of each lookup.
+            responder: what the public internet would answer, by address.
+            options: the tool's rules.
+        """
+        web = self._web(resolver or {}, responder or {}) if name in _OF_THE_WEB else False
+        toolset = Toolset(builtin_tools(database=database, root=root, web=web))
         known = next((one for one in (name, *_BUILTIN.get(name, ())) if one in toolset), name)
         if options and known in toolset:
             toolset = Toolset([tool(toolset[known], **options)])
         call = ToolCall(id=f"call_{next(self._numbers)}", name=known, arguments=args)
         return Answer(await toolset.dispatch(call, self._context()))
+
+    def _web(self, resolver: Mapping[str, Sequence[Any]], responder: Mapping[str, Any]) -> WebSettings:
+        """The internet as far as a case has one: public addresses lead to a server on the stand-in for it."""
+        served = Served({URL(url).path: page for url, page in responder.items()}, OUTSIDE)
+        self._served.append(served)
+        places = {
+            host: [
+                [(one, None) if not is_public(ip_address(one)) else (OUTSIDE, served.port) for one in lookup]
+                for lookup in ([addresses] if isinstance(addresses[0], str) else addresses)
+            ]
+            for host, addresses in resolver.items()
+        }
+        return WebSettings(guard=guard(Names(places)))
 
     def breaker(self, name: str) -> Circuit:
         """A tool's circuit: `.state`, `.failures`."""
@@ -483,8 +518,10 @@ class Harness:
         return canonical(value)
 
 
+_OF_THE_WEB = ("fetch", "fetch_page", "fetch_url", "http_get", "search_web", "get_weather")
+
 _BUILTIN: Mapping[str, Sequence[str]] = {
     "sql_query": ("query_sql", "run_sql", "sql", "query_database"),
-    "fetch": ("fetch_url", "http_get", "read_page"),
+    "fetch": ("fetch_page", "fetch_url", "http_get", "read_page"),
     "shell": ("run_shell", "run_command"),
 }

@@ -8,21 +8,26 @@ import traceback
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
-from toolhand.builtin import builtin_tools
+from toolhand.builtin import BuiltinSettings, MailSettings, WebSettings, builtin_tools, offered
 from toolhand.core.errors import SettingsError, ToolDefinitionError
 from toolhand.core.language import say
 from toolhand.core.tools import Tool
 from toolhand.tools.collection import ToolCollection
 from toolhand.toolset import Toolset
 
+_WEB: Final = ("fetch_page", "weather", "web_search")
+_MAIL: Final = ("email",)
+"""The built-in tools of a source, by their files."""
+
 
 def load_tools(sources: str, *, database: Path | None = None, root: Path | None = None) -> Toolset:
     """The tools from a comma-separated list.
 
     Args:
-        sources: "builtin", paths of Python files, names of modules, "openapi:" before a document's path or address,
+        sources: "builtin", "web" (weather, search and pages of the internet), "mail" (from the environment's settings), paths of
+            Python files, names of modules, "openapi:" before a document's path or address,
             or "mcp:" before an MCP server's command, address or `.json` file.
         database: an SQLite file for the built-in SQL tools.
         root: a folder for the built-in file tools.
@@ -34,14 +39,18 @@ def load_tools(sources: str, *, database: Path | None = None, root: Path | None 
     if not named:
         raise SettingsError(
             say(
-                "no tools are named: write builtin, a .py file, a module, openapi:DOCUMENT or mcp:SERVER",
-                "没有指定工具：请写 builtin、.py 文件、模块名、openapi:文档 或 mcp:服务器",
+                "no tools are named: write builtin, web, mail, a .py file, a module, openapi:DOCUMENT or mcp:SERVER",
+                "没有指定工具：请写 builtin、web、mail、.py 文件、模块名、openapi:文档 或 mcp:服务器",
             )
         )
     found: list[Tool] = []
     for source in named:
         if source == "builtin":
             found += builtin_tools(database=database, root=root)
+        elif source == "web":
+            found += offered(BuiltinSettings(web=WebSettings()), _WEB)
+        elif source == "mail":
+            found += offered(BuiltinSettings(mail=MailSettings.from_environment()), _MAIL)
         elif source.startswith("openapi:"):
             found += Toolset.from_openapi(source.removeprefix("openapi:"))
         elif source.startswith("mcp:"):

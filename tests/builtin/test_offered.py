@@ -1,4 +1,4 @@
-"""The contract of every file in the folder: what it offers is a reading tool that a model can understand."""
+"""The contract of every file in the folder: what it offers is a tool that a model can understand, and that says what it does."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from toolhand.builtin import BuiltinSettings, builtin_tools, offered
+from toolhand.builtin import BuiltinSettings, MailSettings, Service, WebSettings, builtin_tools, offered
 from toolhand.builtin.sample import make_sample
 from toolhand.core.errors import SettingsError
 from toolhand.core.plugins import load, names
@@ -14,7 +14,13 @@ from toolhand.core.plugins import load, names
 
 @pytest.fixture
 def settings(tmp_path):
-    return BuiltinSettings(database=make_sample(tmp_path / "shop.db"), root=tmp_path)
+    return BuiltinSettings(
+        database=make_sample(tmp_path / "shop.db"),
+        root=tmp_path,
+        web=WebSettings(variables={}),
+        services=(Service(url="https://api.example.com", methods=("GET", "POST", "DELETE")),),
+        mail=MailSettings(host="localhost", sender="a@b.example"),
+    )
 
 
 def test_time_and_calculator_are_always_there():
@@ -28,17 +34,32 @@ def test_sql_comes_with_a_database_and_files_with_a_root(settings):
     ]  # fmt: skip
 
 
+def test_the_internet_services_and_mail_come_where_they_are_given(settings):
+    always = ["calculate", "current_time"]
+    for given, more in (
+        ({"web": True}, ["fetch_page", "get_weather", "search_web"]),
+        ({"services": ["https://api.example.com"]}, ["http_request"]),
+        ({"mail": settings.mail}, ["send_email"]),
+    ):
+        assert sorted(tool.name for tool in builtin_tools(**given)) == sorted([*always, *more])
+
+
+EFFECTS = {"http_send": "writes", "http_delete": "destroys", "send_email": "writes"}
+
+
 @pytest.mark.parametrize("name", names("builtin"))
 def test_every_tool_of_every_file_is_described(name, settings):
     offer = getattr(load("builtin", name), "offer", None)
     for tool in offer(settings) if offer else []:
-        assert tool.rules.effect == "reads"
+        assert tool.rules.effect == EFFECTS.get(tool.name, "reads")
+        assert tool.rules.untrusted == (tool.rules.category in ("web", "weather", "services"))
         assert tool.rules.timeout
         assert len(tool.description) > 30
         assert any("\u4e00" <= character <= "\u9fff" for character in tool.description)
         for parameter, schema in tool.properties.items():
             assert schema.get("description"), f"{tool.name}.{parameter} has no description"
-            assert schema["type"] in ("string", "integer")
+            kinds = [one.get("type") for one in schema.get("anyOf", [schema])]
+            assert set(kinds) <= {"string", "integer", "boolean", "array", "object", "null"}
 
 
 def test_a_clock_can_be_given():

@@ -7,43 +7,63 @@ tool is bounded by construction: what it may reach, and how much time, memory an
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from toolhand.builtin.settings import BuiltinSettings
+from toolhand.builtin.settings import BuiltinSettings, MailSettings, Service, WebSettings
 from toolhand.core.plugins import load, names
 from toolhand.core.tools import Tool
 
-__all__ = ["BuiltinSettings", "builtin_tools", "offered"]
+__all__ = ["BuiltinSettings", "MailSettings", "Service", "WebSettings", "builtin_tools", "offered"]
 
 
 def builtin_tools(
-    database: str | os.PathLike[str] | None = None, root: str | os.PathLike[str] | None = None
+    database: str | os.PathLike[str] | None = None,
+    root: str | os.PathLike[str] | None = None,
+    *,
+    web: bool | WebSettings = False,
+    services: Sequence[Service | str] = (),
+    mail: MailSettings | None = None,
 ) -> list[Tool]:
-    """The built-in tools: time and calculator always, SQL with a database, files with a root folder.
+    """The built-in tools: time and calculator always, the others with what they are to reach.
 
     Args:
         database: a SQLite file; it is only ever read.
         root: a folder; nothing outside of it can be reached.
+        web: whether weather, search and pages of the public internet may be asked, or how.
+        services: HTTP services that may be asked, or only their addresses where nothing but reading is allowed.
+        mail: the server that mail is sent by, after a person has agreed.
 
     Raises:
-        SettingsError: when the file is not a SQLite database or the folder is not a folder.
+        SettingsError: when the file is not a SQLite database, the folder is not a folder, or another setting cannot be used.
+        MissingExtraError: when a tool needs a package that is not installed.
     """
+    if web is True:
+        web = WebSettings()
     return offered(
         BuiltinSettings(
             database=None if database is None else Path(database),
             root=None if root is None else Path(root),
+            web=web or None,
+            services=tuple(Service(url=one) if isinstance(one, str) else one for one in services),
+            mail=mail,
         )
     )
 
 
-def offered(settings: BuiltinSettings) -> list[Tool]:
+def offered(settings: BuiltinSettings, only: Collection[str] = ()) -> list[Tool]:
     """The tools that every file of this folder, and every entry point, offers for these settings.
+
+    Args:
+        settings: what they are given.
+        only: the files that are asked, by name; all of them by default.
 
     Raises:
         SettingsError: when a setting cannot be used.
+        MissingExtraError: when a tool needs a package that is not installed.
     """
     tools: list[Tool] = []
-    for name in names("builtin"):
+    for name in only or names("builtin"):
         offer = getattr(load("builtin", name), "offer", None)
         if offer is not None:  # settings and sample data live here too
             tools.extend(offer(settings))

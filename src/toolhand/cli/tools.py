@@ -22,8 +22,8 @@ TOOLS = typer.Option(
     "--tools",
     "-t",
     help=say(
-        "builtin, a .py file, a module, openapi:DOCUMENT, mcp:SERVER; several with commas",
-        "builtin、.py 文件、模块名、openapi:文档 或 mcp:服务器；多个用逗号分隔",
+        "builtin, web, mail, a .py file, a module, openapi:DOCUMENT, mcp:SERVER; several with commas",
+        "builtin、web、mail、.py 文件、模块名、openapi:文档 或 mcp:服务器；多个用逗号分隔",
     ),
 )
 DB = typer.Option(

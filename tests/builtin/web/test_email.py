@@ -288,7 +288,9 @@ def folder(tmp_path):
 async def test_attachments_come_from_their_folder_alone(post, settings, folder):
     call = asking(settings(attachments=folder / "out"))
     assert (await call(attachments=["报告 1.txt", "a.pdf"])).ok
-    files = {part.get_filename(): part.get_payload(decode=True) for part in post.mails[0][2].iter_attachments()}
+    files = {
+        part.get_filename(): part.get_payload(decode=True) for part in post.mails[0][2].iter_attachments()
+    }
     assert files == {"报告 1.txt": "内容".encode(), "a.pdf": b"%PDF-1.4"}
     for path in (
         "../secret.txt",
