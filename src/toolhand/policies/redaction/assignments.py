@@ -35,6 +35,8 @@ _QUOTED: Final = {
     '\\"': lazy_pattern(r'[^"\\\n]{1,8192}+(?=\\")'),
     "\\'": lazy_pattern(r"[^'\\\n]{1,8192}+(?=\\')"),
 }
+_ITEM: Final = lazy_pattern(r"(?P<mark>\\?[\"'])(?P<said>[^\"'\\\n]{0,8192}+)(?P=mark)")
+_LONGEST_LIST: Final = 8_192
 _TO_BLANK: Final = lazy_pattern(r"[^\s\"'`]{1,8192}+")
 _TO_BREAK: Final = lazy_pattern(r"[^\s\"'`,;&|<>(){}\[\]，。；、！？（）【】“”]{1,8192}+")
 _TO_LINE_END: Final = lazy_pattern(r"[^\n\"']{1,8192}+")
@@ -78,10 +80,12 @@ def _masked_at(text: str, places: list[tuple[int, int]]) -> str:
     pieces: list[str] = []
     end = 0
     for start, length in places:
-        span = _secret_span(text, start, start + length) if start >= end else None
-        if span is not None:
-            pieces += (text[end : span[0]], SECRET)
-            end = span[1]
+        if start < end:
+            continue
+        span = _secret_span(text, start, start + length)
+        for begin, stop in _several(text, start, start + length) if span is None else (span,):
+            pieces += (text[end:begin], SECRET)
+            end = stop
     return "".join((*pieces, text[end:])) if pieces else text
 
 
@@ -113,6 +117,31 @@ def _secret_span(text: str, start: int, after: int) -> tuple[int, int] | None:
     if is_query and not promises_secret(name):
         return value.span() if len(value.group()) >= 8 and not set("/.") & set(value.group()) else None
     return value.span() if _is_meant(text, name, value, opening, joint) else None
+
+
+def _several(text: str, start: int, after: int) -> Iterator[tuple[int, int]]:
+    """The secrets of a list or an object behind such a name: `"passwords": ["…", "…"]`, `"secrets": {"db": "…"}`."""
+    parted = _SEPARATOR.match(text, after)
+    if parted is None or parted.group("open") or text[parted.end() : parted.end() + 1] not in ("[", "{"):
+        return
+    stem = _NAME_BEFORE.search(text[max(0, start - 48) : start])
+    name = (stem.group() if stem else "") + text[start : parted.end("rest")]
+    opening = text[parted.end()]
+    if not promises_secret(name):
+        return
+    most = min(len(text), parted.end() + _LONGEST_LIST)
+    stop = text.find("]" if opening == "[" else "}", parted.end(), most)
+    for item in _ITEM.finditer(text, parted.end() + 1, most if stop < 0 else stop):
+        said, following = item["said"], text[item.end() : item.end() + 2].lstrip()
+        is_name = opening == "{" and following.startswith(":")
+        if (
+            said
+            and not is_name
+            and not MASKED.match(said)
+            and not _PLACEHOLDER.match(said)
+            and holds_secret(name, said)
+        ):
+            yield item.span("said")
 
 
 def _value(

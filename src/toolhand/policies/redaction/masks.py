@@ -18,6 +18,12 @@ SECRET: Final = "[masked:secret]"  # noqa: S105 - the mask, not a secret
 MASKED: Final = re.compile(r"\[masked(?::[^\]\s]*)?\]")
 
 
+UNSEEN: Final = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff]"
+)
+"""Characters without a width: they part a word for a program and not for a person."""
+
+
 def mask(kind: str, shown: str = "") -> str:
     """A mask that says what it hides.
 

@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 from typing import Any, Final
 
+from toolhand.policies.redaction.masks import UNSEEN
 from toolhand.policies.redaction.vocabulary import (
     CHINESE_PASSWORDS,
     CHINESE_SECRETS,
@@ -35,13 +36,13 @@ def _reading(name: str) -> str:
     """What a name promises: "password", "secret", "token", "key" (in capitals, as variables of a shell are), or ""."""
     if "[masked" in name:
         return ""  # a text with a secret in it stands where a name should
-    words = [word.lower() for word in _WORD.findall(name[-80:])]
+    words = [word.lower() for word in _WORD.findall(UNSEEN.sub("", name[-160:])[-80:])]
     while len(words) > 1 and (words[-1].isdigit() or words[-1] in SAID_BESIDE):
         words.pop()
     if not words:
         return ""
     last, before = words[-1], words[-2] if len(words) > 1 else ""
-    if last in PASSWORDS or last.endswith(CHINESE_PASSWORDS):
+    if last in PASSWORDS or last.endswith((*CHINESE_PASSWORDS, "password", "passwd")):
         return "password"
     if last in SECRETS or last.endswith(CHINESE_SECRETS):
         return "secret"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from toolhand.policies.redaction.written_tables import SECRET_COLUMN
+from toolhand.policies.redaction.command_lines import runs_a_command
+from toolhand.policies.redaction.written_tables import names_secrets
 
 _RUN: Final = re.compile(r"[A-Za-z0-9_\-./+=]{16}")
 """Every key of a known shape is one run, and so is a card without blanks."""
@@ -31,7 +32,8 @@ def is_notable(text: str) -> bool:
         or ((":" in text or "=" in text) and _ASSIGNED.search(text) is not None)
         or has_long_number(text)
         or "--" in text
-        or (("\n" in text or "</" in text) and SECRET_COLUMN.search(text) is not None)
+        or (("\n" in text or "</" in text) and names_secrets(text))
+        or (" -" in text and runs_a_command(text))
         or (" is " in text and _SAID.search(text) is not None)
         or (not text.isascii() and _NOT_LATIN.search(text) is not None)
     )

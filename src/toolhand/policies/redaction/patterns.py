@@ -9,7 +9,9 @@ from functools import lru_cache
 from typing import Final, Self
 
 from toolhand.policies.redaction.assignments import without_named_secrets
+from toolhand.policies.redaction.command_lines import without_command_secrets
 from toolhand.policies.redaction.elements import without_secret_elements
+from toolhand.policies.redaction.html_tables import without_secret_cells
 from toolhand.policies.redaction.masks import mask
 from toolhand.policies.redaction.personal import (
     without_cards,
@@ -63,6 +65,8 @@ DEFAULT: Final = (
     Pattern("secret", without_named_secrets, needs_notable=True),
     Pattern("secret", without_secret_columns, needs_notable=True),
     Pattern("secret", without_secret_elements, needs_notable=True),
+    Pattern("secret", without_secret_cells, needs_notable=True),
+    Pattern("secret", without_command_secrets, needs_notable=True),
     Pattern("secret", without_known_tokens, needs_notable=True),
     Pattern("email", without_emails, needs_notable=True),
     Pattern("resident_id", without_resident_ids, needs_notable=True),

@@ -7,7 +7,7 @@ alone even if it looks like a phone, and a number that is called an identity car
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from toolhand.core.lazily import lazy_pattern
@@ -30,6 +30,8 @@ _MOBILE: Final = lazy_pattern(
 _ABROAD: Final = lazy_pattern(
     r"(?<![0-9A-Za-z+])\+(?!86)[1-9][0-9]{0,2}[ -]?(?:\([0-9]{1,4}\)[ -]?)?[0-9]{2,5}(?:[ -]?[0-9]{2,5}){1,3}(?![0-9])"
 )
+_NUMBER: Final = lazy_pattern(r"[0-9][0-9 \-]{9,}[0-9Xx]")
+_SPELLED: Final = lazy_pattern("[一幺][三四五六七八九][零〇一二三四五六七八九幺]{9}")
 _SPELLED_MOBILE: Final = lazy_pattern(
     "(?<![零〇一二三四五六七八九幺])[一幺][三四五六七八九][零〇一二三四五六七八九幺]{9}(?![零〇一二三四五六七八九幺十百千万])"
 )
@@ -51,12 +53,37 @@ Found = Callable[[re.Match[str], str, str], str | None]
 """A match, the text and the field's name → the mask, or None to leave it."""
 
 
-def _replaced(text: str, pattern: re.Pattern[str], label: str, found: Found, group: int = 0) -> str:
+def _in_numbers(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """The matches in long numbers: these are found quickly, and a pattern that begins by looking back is slow.
+
+    Up to eight characters before are looked at too: a country's code in brackets.
+    """
+    last = 0
+    for number in _NUMBER.finditer(text):
+        start, end = number.span()
+        for match in pattern.finditer(text, max(last, start - 8), end + 2):
+            yield match
+            last = match.end()
+
+
+def _anywhere(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    return pattern.finditer(text)
+
+
+def _replaced(
+    text: str,
+    pattern: re.Pattern[str],
+    label: str,
+    found: Found,
+    group: int = 0,
+    *,
+    matches: Callable[[re.Pattern[str], str], Iterator[re.Match[str]]] = _in_numbers,
+) -> str:
     """The text with every match masked that `found` agrees to. Full-width digits count as digits."""
     plain = text.translate(_WIDE) if has_wide_digits(text) else text
     pieces: list[str] = []
     end = 0
-    for match in pattern.finditer(plain):
+    for match in matches(pattern, plain):
         written = found(match, plain, label)
         if written is not None:
             pieces += (text[end : match.start(group)], written)
@@ -110,12 +137,14 @@ def _old_resident_id(match: re.Match[str], text: str, label: str) -> str | None:
 
 def without_phones(text: str, label: str = "") -> str:
     """The text with mobile numbers masked: mainland ones in any usual spelling, others with their country's code."""
-    if not text.isascii():
+    if not text.isascii() and _SPELLED.search(text):
         text = _SPELLED_MOBILE.sub(mask("phone"), text)
     if not has_long_number(text):
         return text
     text = _replaced(text, _MOBILE, label, _mobile, group=1)
-    return _replaced(text, _ABROAD, label, _abroad) if "+" in text or "＋" in text else text
+    return (
+        _replaced(text, _ABROAD, label, _abroad, matches=_anywhere) if "+" in text or "＋" in text else text
+    )
 
 
 def _mobile(match: re.Match[str], text: str, label: str) -> str | None:

@@ -42,6 +42,7 @@ _JWT: Final = lazy_pattern(
 _SCHEME: Final = lazy_pattern(
     r"(?i:bearer|basic)[ ]+((?=[^\s]{0,200}?[0-9+/=_.~]|[A-Za-z]{24})[A-Za-z0-9._~+/=\-]{16,}+)"
 )
+_HEX: Final = lazy_pattern(r"[0-9a-f]{32}\.")
 _HEX_KEY: Final = lazy_pattern(
     r"(?<![0-9A-Za-z])[0-9a-f]{32}\.(?=[A-Za-z]*[0-9])(?=[a-z0-9]*[A-Z])[A-Za-z0-9]{16}(?![A-Za-z0-9])"
 )
@@ -61,6 +62,9 @@ _PRIVATE_KEY: Final = lazy_pattern(
 _USER_AND_PASSWORD: Final = lazy_pattern(
     r"://([^\s/?#@:\"'<>\[\]]{0,128}+:)(?!\[masked)([^\s/\"'<>`]{1,256})@(?=[\w\[])"
 )
+_DATABASES: Final = (
+    "postgres", "mysql", "mariadb", "mongodb", "redis", "amqp", "clickhouse", "mssql", "sqlserver", "oracle",
+)  # fmt: skip
 _DATABASE_PASSWORD: Final = lazy_pattern(
     r"(?i:postgres(?:ql)?|mysql|mariadb|mongodb|rediss?|amqps?|clickhouse|mssql|sqlserver|oracle)[\w+.\-]{0,20}://"
     r"([^\s/?#@:\"'<>\[\]]{0,128}+:)(?!\[masked)(?![0-9]{2,5}[/?])([^\s@\"'<>`]{1,256})@(?=[\w\[])"
@@ -84,7 +88,9 @@ def without_address_passwords(text: str, label: str = "") -> str:
         return text
     if "@" in text:
         text = _USER_AND_PASSWORD.sub(_second_masked, text)
-        text = _DATABASE_PASSWORD.sub(_second_masked, text)
+        lowered = text.lower()
+        if any(name in lowered for name in _DATABASES):
+            text = _DATABASE_PASSWORD.sub(_second_masked, text)
     if any(hook in text for hook in _HOOKS):
         text = _HOOK.sub(_first_masked, text)
     return text
@@ -104,7 +110,7 @@ def without_known_tokens(text: str, label: str = "") -> str:
         text = _SCHEME.sub(_first_masked, text)
     if ":AA" in text:
         text = _BOT.sub(SECRET, text)
-    return _HEX_KEY.sub(SECRET, text) if "." in text and len(text) >= 49 else text
+    return _HEX_KEY.sub(SECRET, text) if "." in text and len(text) >= 49 and _HEX.search(text) else text
 
 
 def _known(match: re.Match[str]) -> str:

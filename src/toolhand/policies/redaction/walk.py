@@ -14,7 +14,8 @@ from toolhand.policies.redaction import labels
 from toolhand.policies.redaction.assignments import without_declared
 from toolhand.policies.redaction.echoes import sensitive_names
 from toolhand.policies.redaction.elements import without_declared_elements
-from toolhand.policies.redaction.masks import DECLARED, MASKED, SECRET
+from toolhand.policies.redaction.html_tables import without_declared_cells, without_secret_cells
+from toolhand.policies.redaction.masks import DECLARED, MASKED, SECRET, UNSEEN
 from toolhand.policies.redaction.names import folded, holds_secret, promises_secret
 from toolhand.policies.redaction.notable import is_notable
 from toolhand.policies.redaction.patterns import DEFAULT, Pattern, always_tried, but, kinds
@@ -51,13 +52,22 @@ def redacted_text(
         patterns: what is looked for.
         label: the name of the field that holds the text; it can say what a number is.
     """
+    shown = _without(text, sensitive, patterns, label)
+    if text.isascii() or not UNSEEN.search(text):
+        return shown
+    # What stands unseen in the midst of a secret hides it from a pattern alone.
+    bare = _without(UNSEEN.sub("", text), sensitive, patterns, label)
+    return bare if bare.count("[masked") > shown.count("[masked") else shown
+
+
+def _without(text: str, sensitive: frozenset[str], patterns: tuple[Pattern, ...], label: str) -> str:
     if len(text) > 2 * MOST_AT_ONCE:
         text = _without_named_parts(text, sensitive)
         if patterns is DEFAULT or "secret" in kinds(patterns):
-            text = without_secret_columns(text)  # of a long table only the first piece has the names
-        return in_pieces(
-            text, lambda part: redacted_text(part, sensitive=sensitive, patterns=patterns, label=label)
-        )
+            text = without_secret_cells(
+                without_secret_columns(text)
+            )  # only a long table's first piece has the names
+        return in_pieces(text, lambda part: _without(part, sensitive, patterns, label))
     if not sensitive and (len(text) < _SHORTEST or not is_notable(text)):
         patterns = () if patterns is DEFAULT else always_tried(patterns)
         if not patterns:
@@ -77,7 +87,8 @@ def _without_named_parts(text: str, sensitive: frozenset[str]) -> str:
     """What stands in tables and elements of declared names, which may be long, masked."""
     if not sensitive:
         return text
-    return without_declared_elements(without_declared_columns(text, sensitive), sensitive)
+    text = without_declared_columns(text, sensitive)
+    return without_declared_elements(without_declared_cells(text, sensitive), sensitive)
 
 
 def redacted(

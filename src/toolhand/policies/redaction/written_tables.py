@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -16,11 +16,11 @@ _RULE: Final = lazy_pattern(r"[\s:=+\-]*")
 _NAME: Final = lazy_pattern(r"[^\s.!?,:;]{1,30}(?:[ _][^\s.!?,:;]{1,30})?")
 """A column's name is a word or two."""
 
-SECRET_COLUMN: Final = lazy_pattern(
-    r"passw|passphrase|pwd|secret|token|_?key|credential|cookie|cvv|cvc|otp|jwt|密码|口令|密钥|私钥|令牌|验证码|凭证",
-    re.IGNORECASE,
-)
-"""What the name of a column of secrets has in it."""
+_IN_NAMES: Final = (
+    "passw", "passphrase", "pwd", "secret", "token", "key", "credential", "cookie", "cvv", "cvc", "otp", "jwt", "密码", "口令",
+    "密钥", "私钥", "令牌", "验证码", "凭证",
+)  # fmt: skip
+"""What the name of a column of secrets has in it, in small letters."""
 
 _STEP: Final = 1 << 16
 _LONGEST_NAME: Final = 200
@@ -40,13 +40,35 @@ def without_declared_columns(text: str, names: frozenset[str]) -> str:
     if "\n" not in text:
         return text
     declared = frozenset(map(folded, names))
-    return _masked(text, _spelled(names), lambda name: _declared if folded(name) in declared else None)
+    places = _places(_spelled(names), text)
+    return _masked(text, places, lambda name: _declared if folded(name) in declared else None)
 
 
 def without_secret_columns(text: str, label: str = "") -> str:
     """The text with the cells masked that stand in a table under the name of a secret, such as `api_key`."""
     del label
-    return _masked(text, SECRET_COLUMN, _secret) if "\n" in text else text
+    return _masked(text, _secret_places(text), _secret) if "\n" in text else text
+
+
+def names_secrets(text: str) -> bool:
+    """Whether a text has a part of the name of a secret anywhere."""
+    lowered = text.lower()
+    return any(part in lowered for part in _IN_NAMES)
+
+
+def _secret_places(text: str) -> Iterable[Span]:
+    # Looking for each part alone is many times faster than one search for all.
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a few capitals have longer small letters, and places must stay
+        lowered = "".join(small if len(small := letter.lower()) == 1 else letter for letter in text)
+    return sorted((at, at + len(part)) for part in _IN_NAMES for at in _each(lowered, part))
+
+
+def _each(text: str, part: str) -> Iterator[int]:
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + len(part))
 
 
 @lru_cache(maxsize=256)
@@ -71,13 +93,15 @@ def _secret(name: str) -> Mask | None:
     return mask
 
 
-def _masked(text: str, column: re.Pattern[str], mask_of: Callable[[str], Mask | None]) -> str:
+def _masked(text: str, places: Iterable[Span], mask_of: Callable[[str], Mask | None]) -> str:
     pieces: list[str] = []
     kept = at = 0
-    while (hit := _next(column, text, at)) is not None:
-        start = text.rfind("\n", 0, hit.start()) + 1
+    for hit in places:
+        if hit[0] < at:
+            continue
+        start = text.rfind("\n", 0, hit[0]) + 1
         start = max(start, at)  # not a line that was looked at
-        at = _line_end(text, hit.end())
+        at = _line_end(text, hit[1])
         for delimiter in _DELIMITERS:
             if delimiter not in text[start:at]:
                 continue
@@ -93,14 +117,14 @@ def _masked(text: str, column: re.Pattern[str], mask_of: Callable[[str], Mask | 
     return "".join((*pieces, text[kept:])) if pieces else text
 
 
-def _next(column: re.Pattern[str], text: str, at: int) -> re.Match[str] | None:
-    """The next place with a name, looked for in steps: one search through all of a huge text would hold everything up."""
+def _places(column: re.Pattern[str], text: str) -> Iterator[Span]:
+    """The places with a name, looked for in steps: one search through all of a huge text would hold everything up."""
+    at = 0
     while at < len(text):
         hit = column.search(text, at, at + _STEP + _LONGEST_NAME)
         if hit is not None:
-            return hit
-        at += _STEP
-    return None
+            yield hit.span()
+        at = at + _STEP if hit is None else max(hit.end(), at + 1)
 
 
 def _cells_below(
