@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.timing import cpu_seconds
 from toolhand import Toolset, tool
 from toolhand.arguments.settings import DEFAULT
-from toolhand.core.errors import ErrorCode
+from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.messages import Message, Sampling, ToolCall, ToolResult, Value, user
 from toolhand.core.tools import Tool, ToolChoice
 from toolhand.models.local import connect
@@ -257,3 +257,44 @@ def test_a_model_that_asks_again_for_what_it_has_may_only_answer():
     assert not goes_round([user("q"), asked, got, other, got])
     assert not goes_round([user("q"), asked, got])
     assert not goes_round([user("q"), asked, got, user("and now?"), again, got])
+
+
+def invented(*tools: str) -> Message:
+    error = ToolError(
+        code=ErrorCode.INVALID_ARGUMENT,
+        message="Nobody gave it.",
+        details={"invented": "x", "tools": list(tools)},
+    )
+    return Message(role="tool", parts=(ToolResult(call_id="c1", name="ship", outcome=error),))
+
+
+@pytest.mark.parametrize(
+    ("last", "choice", "names"),
+    [
+        (invented("clock"), AUTO, {"clock"}),
+        (invented("clock", "set_lamp", "gone"), AUTO, {"clock", "set_lamp"}),
+        (invented("clock"), ToolChoice("auto", ("ship",)), None),
+        (invented(), AUTO, None),
+        (user("Never mind."), AUTO, None),
+    ],
+)
+def test_after_a_value_that_nobody_gave_only_the_tools_that_tell_it_are_left(last, choice, names):
+    asked = Message(role="assistant", parts=(ToolCall(id="c1", name="ship", arguments={}),))
+    request = PROTOCOL.render([user("Ship it."), asked, last], TOOLS, choice, "en")
+    if names is None:
+        assert "anyOf" in request.grammar
+        return
+    items = request.grammar["properties"]["calls"]["items"]
+    options = items.get("anyOf", [items])
+    assert {option["properties"]["tool"]["const"] for option in options} == names
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_follows_a_failure_does_not_speak_of_an_answer(language):
+    asked = Message(role="assistant", parts=(ToolCall(id="c1", name="ship", arguments={}),))
+    failed = PROTOCOL.render([user("Ship it."), asked, invented("clock")], TOOLS, AUTO, language)
+    found = Message(role="tool", parts=(ToolResult(call_id="c1", name="ship", outcome=Value("sent")),))
+    told = PROTOCOL.render([user("Ship it."), asked, found], TOOLS, AUTO, language)
+    assert "answer" not in failed.messages[-1].text
+    assert '"answer"' in told.messages[-1].text
+    assert "{" not in told.messages[-1].text  # no answer to copy

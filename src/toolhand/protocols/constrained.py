@@ -56,11 +56,16 @@ Leave out optional ones (with ?) that are not mentioned.""",
 参数的值取自对话，按注释要求的格式书写，不要编造。没有提到的可选参数（带 ?）不要写。""",
 }
 _GO_ON: Mapping[Language, str] = {
-    "en": 'If the results tell what was asked: {"fits": false, "answer": "one short sentence with the values found"}. '
+    "en": 'If the results tell what was asked, say it in "answer" in one short sentence with the values found. '
     "Otherwise call only what is still missing, never the same again.",
-    "zh": '结果已能回答问题时：{"fits": false, "answer": "用一句话回答，写出查到的数值"}。还缺信息时只调用还缺的，不要重复调用。',
+    "zh": '结果已能回答问题时，在 "answer" 中用一句话回答，写出查到的数值。还缺信息时只调用还缺的，不要重复调用。',
 }
-"""What follows results: said here and not in the rules, where it would draw a model to tools that do not fit."""
+"""What follows results: said here and not in the rules, where it would draw a model to tools that do not fit. No answer is
+written out, as small models copy it."""
+_MEND: Mapping[Language, str] = {
+    "en": "Do what the error says: make the call that it names, or the same one without the mistake.",
+    "zh": "请按错误提示去做：调用它指出的工具，或者改正后再调用。",
+}
 _CHOICE: Mapping[Language, Mapping[str, str]] = {
     "en": {
         "required": "Call a tool now{which}.",
@@ -100,7 +105,8 @@ def _results(results: Sequence[ToolResult], language: Language) -> str:
         f'<tool_result name="{result.name}">\n{framed_text(result, language, _FRAME)}\n</tool_result>'
         for result in results
     ]
-    return "\n".join([*framed, _GO_ON[language]])
+    words = _GO_ON if any(result.ok for result in results) else _MEND
+    return "\n".join([*framed, words[language]])
 
 
 WRITING = Writing(rules=_rules, calls=_calls, answer=_answer, results=_results, choice=_CHOICE)
@@ -125,6 +131,18 @@ def goes_round(messages: Sequence[Message]) -> bool:
     return False
 
 
+def steps_left_out(messages: Sequence[Message], tools: ToolCollection, choice: ToolChoice) -> tuple[str, ...]:
+    """The tools that tell what the last calls lacked, where nothing else came of these: only they can help now."""
+    if not messages or messages[-1].role != "tool":
+        return ()
+    named: list[str] = []
+    for result in messages[-1].results:
+        if result.error is None or "invented" not in result.error.details:
+            return ()
+        named += result.error.details.get("tools", ())
+    return tuple(dict.fromkeys(name for name in named if name in tools and choice.allows(name)))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constrained:
     """A protocol whose replies the server forces into shape. A server that forces nothing gets the same prompt.
@@ -143,6 +161,8 @@ class Constrained:
     ) -> ModelRequest:
         """The whole history in text, and the schema of what may follow."""
         request = rendered(WRITING, messages, tools, choice, language)
+        if choice.mode == "auto" and (missing := steps_left_out(messages, tools, choice)):
+            choice = ToolChoice("required", missing)
         grammar: Mapping[str, Any] | None = reply_schema(tools, choice)
         if choice.mode == "auto" and goes_round(messages):
             grammar = ANSWER_ONLY  # small models call what they have the result of, again and again
