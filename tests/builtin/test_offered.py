@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import subprocess
+import sys
 
 import pytest
 
 from toolhand.builtin import BuiltinSettings, MailSettings, Service, WebSettings, builtin_tools, offered
 from toolhand.builtin.sample import make_sample
-from toolhand.core.errors import SettingsError
+from toolhand.core.errors import MissingExtraError, SettingsError
 from toolhand.core.plugins import load, names
 
 
@@ -73,3 +75,22 @@ def test_what_is_missing_is_said_in_one_sentence(tmp_path, setting):
     with pytest.raises(SettingsError, match="there is no") as caught:
         builtin_tools(**{setting: tmp_path / "nothing"})
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("package", ["trafilatura", "protego", "ddgs"])
+def test_a_missing_extra_names_the_command_that_installs_it(package, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'toolhand\[web\]'"):
+        builtin_tools(web=WebSettings(variables={}))
+
+
+def test_tools_of_the_web_load_no_network_library_before_they_are_wanted():
+    code = "import sys, toolhand.builtin as b; b.builtin_tools(); print('aiohttp' in sys.modules, 'smtplib' in sys.modules)"
+    told = subprocess.run([sys.executable, "-c", code], check=True, text=True, capture_output=True).stdout
+    assert told.split() == ["False", "False"]
+
+
+def test_settings_are_refused_in_the_language_of_the_person(monkeypatch):
+    monkeypatch.setenv("TOOLHAND_LANG", "zh")
+    with pytest.raises(SettingsError, match="需要密钥"):
+        builtin_tools(web=WebSettings(search="bocha", variables={}))

@@ -92,7 +92,7 @@ class PageReader:
 
     def __init__(self, *, seconds: float = 8.0) -> None:
         found = find_spec("trafilatura")
-        if found is None or found.origin is None:
+        if found is None or found.origin is None or find_spec("protego") is None:
             raise MissingExtraError("web", "reading web pages")
         folder = str(Path(found.origin).parent.parent)
         self._seconds = seconds

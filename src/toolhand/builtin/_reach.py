@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from toolhand.builtin._addresses import Address, Network, is_public
 from toolhand.core.context import RunContext
 from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
 
 if TYPE_CHECKING:
     from aiohttp.abc import AbstractResolver
@@ -43,7 +44,10 @@ class Guard:
             return tuple(map(ip_network, self.networks))
         except ValueError as error:
             raise SettingsError(
-                f"a guard's networks: {error}: write one such as 10.20.0.0/16 or fd00:1::/32"
+                say(
+                    f"a guard's networks: {error}: write one such as 10.20.0.0/16 or fd00:1::/32",
+                    f"guard 的 networks：{error}：请写成 10.20.0.0/16 或 fd00:1::/32 这样",
+                )
             ) from None
 
     def allows(self, address: Address | None) -> bool:

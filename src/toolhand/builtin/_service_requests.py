@@ -18,7 +18,7 @@ from toolhand.builtin._reach import Guard, HttpLimits
 from toolhand.builtin._services import Answered, Service
 from toolhand.builtin._web_words import failed, told
 from toolhand.core.errors import ErrorCode, SettingsError
-from toolhand.core.language import Language
+from toolhand.core.language import Language, say
 from toolhand.core.retry_after import retry_after
 
 _MASK: Final = "[secret]"
@@ -91,7 +91,10 @@ class Services:
     def __init__(self, services: Sequence[Service], guard: Guard, limits: HttpLimits) -> None:
         if not services:
             raise SettingsError(
-                "http tools need at least one service: give them addresses such as https://api.example.com"
+                say(
+                    "http tools need at least one service: give them addresses such as https://api.example.com",
+                    "HTTP 工具至少需要一个服务：请给出 https://api.example.com 这样的地址",
+                )
             )
         self._bases = [(URL(one.url), one) for one in services]
         self._guard = guard

@@ -9,6 +9,7 @@ from typing import Any, Final, NotRequired, TypedDict
 from urllib.parse import urlsplit
 
 from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
 
 READS: Final = ("GET",)
 SENDS: Final = ("POST", "PUT", "PATCH")
@@ -57,20 +58,34 @@ class Service:
             is_fit, parts = False, urlsplit("")
         if not is_fit or parts.query or parts.fragment or parts.username is not None:
             raise SettingsError(
-                f"service '{_shown(self.url)}': write its address as https://host/path, without a query or a password"
+                say(
+                    f"service '{_shown(self.url)}': write its address as https://host/path, without a query or a password",
+                    f"服务“{_shown(self.url)}”：地址请写成 https://host/path，不带查询参数和密码",
+                )
             )
         unknown = [method for method in self.methods if method not in METHODS]
         if unknown or not self.methods:
             raise SettingsError(
-                f"service '{self.url}' has the method '{', '.join(unknown)}': there is {', '.join(METHODS)}"
+                say(
+                    f"service '{self.url}' has the method '{', '.join(unknown)}': there is {', '.join(METHODS)}",
+                    f"服务“{self.url}”的方法是“{'、'.join(unknown)}”：可用的有 {'、'.join(METHODS)}",
+                )
             )
         for name, value in self.headers.items():
             if not _TOKEN.fullmatch(name) or re.search(r"[\x00-\x08\x0a-\x1f\x7f]", value):
                 raise SettingsError(
-                    f"service '{self.url}': the header '{name[:40]!r}' holds a character that none may"
+                    say(
+                        f"service '{self.url}': the header {name[:40]!r} holds a character that none may",
+                        f"服务“{self.url}”：请求头 {name[:40]!r} 里有不允许的字符",
+                    )
                 )
         if self.headers and parts.scheme == "http" and not self.is_internal:
-            raise SettingsError(f"service '{self.url}' would send its headers unencrypted: use https")
+            raise SettingsError(
+                say(
+                    f"service '{self.url}' would send its headers unencrypted: use https",
+                    f"服务“{self.url}”会以明文发送请求头：请使用 https",
+                )
+            )
 
 
 def _shown(url: str) -> str:

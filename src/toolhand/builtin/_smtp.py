@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from toolhand.builtin._addresses import address_of
 from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
 
 ADDRESS: Final = re.compile(
     r"[a-z0-9!#$%&'*+/=?^_`{|}~-]{1,64}(?:\.[a-z0-9!#$%&'*+/=?^_`{|}~-]{1,64}){0,8}"
@@ -89,19 +90,33 @@ class MailSettings:
 
     def __post_init__(self) -> None:
         if self.security not in _PORTS:
-            raise SettingsError(f"mail security is 'tls', 'starttls' or 'none', not '{self.security}'")
+            raise SettingsError(
+                say(
+                    f"mail security is 'tls', 'starttls' or 'none', not '{self.security}'",
+                    f"邮件的 security 是 'tls'、'starttls' 或 'none'，而不是“{self.security}”",
+                )
+            )
         if not ADDRESS.fullmatch(self.sender):
             raise SettingsError(
-                f"mail sender '{self.sender[:80]}' is not an address such as reports@example.com"
+                say(
+                    f"mail sender '{self.sender[:80]}' is not an address such as reports@example.com",
+                    f"发件人“{self.sender[:80]}”不是 reports@example.com 这样的地址",
+                )
             )
         for one in self.recipients:
             if not ADDRESS.fullmatch(f"a{one}" if one.startswith("@") else one):
                 raise SettingsError(
-                    f"mail recipient '{one[:80]}' is not an address, nor a domain such as @example.com"
+                    say(
+                        f"mail recipient '{one[:80]}' is not an address, nor a domain such as @example.com",
+                        f"收件人“{one[:80]}”既不是地址，也不是 @example.com 这样的域名",
+                    )
                 )
         if self.security == "none" and self.username and not _is_here(self.host):
             raise SettingsError(
-                f"the password for {self.host} would be sent unencrypted: use tls or starttls"
+                say(
+                    f"the password for {self.host} would be sent unencrypted: use tls or starttls",
+                    f"{self.host} 的密码会以明文发送：请使用 tls 或 starttls",
+                )
             )
 
     @property
@@ -124,16 +139,27 @@ class MailSettings:
         if not text or not sender:
             missing = "TOOLHAND_MAIL_FROM" if text else "TOOLHAND_SMTP_URL"
             raise SettingsError(
-                f"mail needs {missing}: set TOOLHAND_SMTP_URL={_EXAMPLE} and TOOLHAND_MAIL_FROM=you@example.com"
+                say(
+                    f"mail needs {missing}: set TOOLHAND_SMTP_URL={_EXAMPLE} and TOOLHAND_MAIL_FROM=you@example.com",
+                    f"发邮件需要 {missing}：请设置 TOOLHAND_SMTP_URL={_EXAMPLE} 和 TOOLHAND_MAIL_FROM=you@example.com",
+                )
             )
         try:
             url = urlsplit(text)
             host, port = url.hostname or "", url.port or 0
         except ValueError:
-            raise SettingsError(f"TOOLHAND_SMTP_URL cannot be read: write it as {_EXAMPLE}") from None
+            raise SettingsError(
+                say(
+                    f"TOOLHAND_SMTP_URL cannot be read: write it as {_EXAMPLE}",
+                    f"无法读取 TOOLHAND_SMTP_URL：请写成 {_EXAMPLE}",
+                )
+            ) from None
         if url.scheme not in _SCHEMES or not host:
             raise SettingsError(
-                f"TOOLHAND_SMTP_URL begins with {', '.join(_SCHEMES)}: write it as {_EXAMPLE}"
+                say(
+                    f"TOOLHAND_SMTP_URL begins with {', '.join(_SCHEMES)}: write it as {_EXAMPLE}",
+                    f"TOOLHAND_SMTP_URL 以 {'、'.join(_SCHEMES)} 开头：请写成 {_EXAMPLE}",
+                )
             )
         return cls(
             host=host,

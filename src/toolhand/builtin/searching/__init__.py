@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from toolhand.core.errors import SettingsError
-from toolhand.core.language import Language
+from toolhand.core.language import Language, say
 from toolhand.core.plugins import member
 
 __all__ = ["Hit", "Recency", "SearchEngine", "address_of", "entries", "key_of", "search_engine"]
@@ -70,7 +70,10 @@ def search_engine(name: str, variables: Mapping[str, str]) -> SearchEngine:
     engine = member("builtin.searching", kind, "connect")(address, variables)
     if not isinstance(engine, SearchEngine):
         raise SettingsError(
-            f"'{kind}' is no search engine: its connect must give an object with a search method"
+            say(
+                f"'{kind}' is no search engine: its connect must give an object with a search method",
+                f"“{kind}”不是搜索引擎：它的 connect 必须返回带 search 方法的对象",
+            )
         )
     return engine
 
@@ -83,7 +86,12 @@ def key_of(variables: Mapping[str, str], variable: str, service: str, where: str
     """
     key = variables.get(variable, "").strip()
     if not key:
-        raise SettingsError(f"searching with {service} needs a key: set {variable} (from {where})")
+        raise SettingsError(
+            say(
+                f"searching with {service} needs a key: set {variable} (from {where})",
+                f"用 {service} 搜索需要密钥：请设置 {variable}（在 {where} 获取）",
+            )
+        )
     return key
 
 
@@ -95,7 +103,12 @@ def address_of(address: str, default: str, service: str) -> str:
     """
     found = (address or default).strip().rstrip("/")
     if not found.startswith(("http://", "https://")):
-        raise SettingsError(f"the address of {service} is '{found[:80]}': write it as https://host")
+        raise SettingsError(
+            say(
+                f"the address of {service} is '{found[:80]}': write it as https://host",
+                f"{service} 的地址是“{found[:80]}”：请写成 https://主机",
+            )
+        )
     return found
 
 

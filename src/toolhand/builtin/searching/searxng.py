@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from toolhand.builtin._json_service import ask_json
 from toolhand.builtin.searching import Hit, Recency, address_of, entries
 from toolhand.core.errors import SettingsError
-from toolhand.core.language import Language, language_of
+from toolhand.core.language import Language, language_of, say
 
 
 def connect(address: str, variables: Mapping[str, str]) -> Searxng:
@@ -22,7 +22,10 @@ def connect(address: str, variables: Mapping[str, str]) -> Searxng:
     found = address or variables.get("SEARXNG_URL", "").strip()
     if not found:
         raise SettingsError(
-            "searching with SearXNG needs its address: write searxng:http://localhost:8888, or set SEARXNG_URL"
+            say(
+                "searching with SearXNG needs its address: write searxng:http://localhost:8888, or set SEARXNG_URL",
+                "用 SearXNG 搜索需要它的地址：请写 searxng:http://localhost:8888，或设置 SEARXNG_URL",
+            )
         )
     return Searxng(address_of(found, "", "SearXNG"))
 
