@@ -112,3 +112,33 @@ def test_no_folder_is_left(run: Any, sandbox: str) -> None:
         assert run("open('a.txt', 'w').write('x')").ok
     folders = [path for path in Path(tempfile.gettempdir()).glob("toolhand-sandbox-*/w*") if path.is_dir()]
     assert not [path for path in folders if (path / "a.txt").exists()]
+
+
+FORKED = """
+pid = None
+def ask(number):
+    outcome = running.run_code(f"print({number})", backend="process", limits=Limits(seconds=20))
+    assert outcome.output == f"{number}\\n", outcome
+ask(1)
+import os, time
+time.sleep(0.5)
+pid = os.fork()
+if pid == 0:
+    try:
+        from toolhand.execution import running as sync
+        sync._LOOP = sync._Loop()
+        for number in range(10, 14):
+            ask(number)
+        os._exit(0)
+    finally:
+        os._exit(1)
+for number in range(2, 6):
+    ask(number)
+assert os.waitpid(pid, 0)[1] == 0
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["namespaces", "landlock"])
+def test_a_forked_host_does_not_take_its_parents_processes(name: str) -> None:
+    assert host(name, "pass", FORKED).wait() == 0

@@ -138,6 +138,8 @@ class Zygote:
 
     def _child(self, key: tuple[str, ...]) -> Child:
         room = Room.of(key)
+        if self._host != os.getpid():
+            self._lock, self._channel = threading.Lock(), None
         with self._lock:
             try:
                 return self._forked(self._started(), room)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Hashable
@@ -24,14 +25,20 @@ class Ring(Generic[K, T]):
 
     def __init__(self, make: Callable[[K], T], drop: Callable[[T], None], size: int = 2) -> None:
         self._make, self._drop, self._size = make, drop, size
+        self._begin()
+        atexit.register(self.clear)
+
+    def _begin(self) -> None:
+        self._owner = os.getpid()
         self._ready: deque[T] = deque()
         self._key: K | None = None
         self._lock, self._making, self._wanted = threading.Lock(), threading.Lock(), threading.Event()
         self._thread: threading.Thread | None = None
-        atexit.register(self.clear)
 
     def take(self, key: K) -> T:
         """One for this key, made now where none is ready."""
+        if self._owner != os.getpid():  # a forked host: what is ready is its parent's
+            self._begin()
         old: list[T] = []
         with self._lock:
             if key != self._key:
@@ -50,6 +57,8 @@ class Ring(Generic[K, T]):
 
     def clear(self) -> None:
         """Ends all that are ready; none is made behind it."""
+        if self._owner != os.getpid():
+            return
         self._key = None
         with self._making, self._lock:
             ready = list(self._ready)

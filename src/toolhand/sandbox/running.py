@@ -13,7 +13,7 @@ from toolhand.arguments.expectation import stand_in
 from toolhand.arguments.plans import tool_shape
 from toolhand.core import plugins
 from toolhand.core.context import RunContext
-from toolhand.core.errors import MissingExtraError, ToolError
+from toolhand.core.errors import ToolError
 from toolhand.core.jsonable import jsonable
 from toolhand.core.language import chosen_language
 from toolhand.core.messages import ToolCall
@@ -226,5 +226,5 @@ async def _there(name: str) -> tuple[tuple[SandboxBackend, tuple[str, ...]] | No
     backend: SandboxBackend = plugins.member("sandbox.backends", name, "BACKEND")
     try:
         return (backend, await _thread(backend.walls)), ""
-    except (SandboxError, MissingExtraError) as error:
+    except (SandboxError, ImportError) as error:  # an extra, or a module of another system
         return None, str(error)

@@ -7,7 +7,7 @@ import keyword
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Final, get_type_hints
+from typing import Any, Final, get_type_hints, is_typeddict
 
 from pydantic import TypeAdapter
 
@@ -98,11 +98,19 @@ def _literal(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
+def _schema(kind: Any) -> dict[str, Any]:
+    return TypeAdapter(kind).json_schema(mode="serialization")
+
+
 @lru_cache(1024)
 def _returned(tool: Tool) -> str:
     """The type of the result as the function declares it."""
     try:
-        schema = TypeAdapter(get_type_hints(tool.function)["return"]).json_schema(mode="serialization")
+        returned = get_type_hints(tool.function)["return"]
+        if is_typeddict(returned):  # pydantic takes those of `typing` only since Python 3.12
+            fields = {name: _schema(kind) for name, kind in get_type_hints(returned).items()}
+            return _type({"type": "object", "properties": fields}, {}, 0)
+        schema = _schema(returned)
     except Exception:  # noqa: BLE001 - a type that pydantic does not know, or none: then it is not told
         return "Any"
     return _type(schema, schema.get("$defs") or {}, 0)
