@@ -27,6 +27,11 @@ def keeps_secret(name: str) -> bool:
     return _NAMES.search(name) is not None
 
 
+def is_secret(text: str) -> bool:
+    """Whether a text holds something that looks like a key, whatever its name."""
+    return _VALUES.search(text) is not None
+
+
 def told(value: Any, name: str) -> str:
     """A value that was sent, as an error may repeat it: as JSON, short, masked where it is or holds a secret.
 

@@ -10,6 +10,7 @@ from rich.table import Table
 from toolhand.cli.load import load_tools
 from toolhand.cli.shown import screen, shown, tell
 from toolhand.cli.terminal import path_given
+from toolhand.cli.tools_lint import lint_tools
 from toolhand.cli.words import say
 from toolhand.toolset import Toolset
 
@@ -53,3 +54,26 @@ def show_tool(
     found = load_tools(tools, database=path_given("--db", db), root=path_given("--root", root))
     schema = Toolset([found[name]]).schemas(provider)[0]
     tell(json.dumps(schema, ensure_ascii=False, indent=2))
+
+
+@app.command("search", help=say("Find the tools that a question is about.", "查找与问题相关的工具。"))
+def search_tools(
+    question: str = typer.Argument(help=say("in any words", "用任何说法")),
+    tools: str = TOOLS,
+    db: str | None = DB,
+    root: str | None = ROOT,
+    count: int = typer.Option(10, "--count", "-k", min=1, help=say("how many at most", "最多几个")),
+) -> int:
+    from toolhand.choosing.index import ToolIndex  # noqa: PLC0415 - only this command needs it
+
+    found = load_tools(tools, database=path_given("--db", db), root=path_given("--root", root))
+    hits = ToolIndex(found).search(question, count)
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for hit in hits:
+        first = found[hit.name].description.strip().split("\n")[0]
+        table.add_row(f"{hit.score:.1f}", f"[bold]{shown(hit.name)}[/]", shown(first))
+    screen().print(table if hits else say("no tool shares a word with this", "没有工具与此有共同的词"))
+    return 0 if hits else 1
+
+
+app.command("lint", help=say("Name what will confuse a model.", "指出会让模型混淆的地方。"))(lint_tools)
