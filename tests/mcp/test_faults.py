@@ -30,6 +30,54 @@ async def test_a_page_that_comes_again_ends_the_list(state, caplog):
     assert "again" in caplog.text
 
 
+async def test_one_tool_that_is_not_as_it_should_be_does_not_take_the_others_with_it(caplog):
+    inner = {"A": {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}}
+    good = {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/definitions/A"}},
+        "required": ["a"],
+        "definitions": inner,
+    }
+    odd = [
+        {"name": "bare"},
+        {"name": "none", "inputSchema": None, "description": None},
+        {
+            "name": "empty",
+            "inputSchema": {},
+            "annotations": {"readOnlyHint": ["yes"]},
+            "outputSchema": {"type": "string"},
+        },
+        {"name": "null_parts", "inputSchema": {"type": "object", "properties": None, "required": None}},
+        {"description": "no name", "inputSchema": {"type": "object"}},
+        {"name": "good", "inputSchema": {"$schema": "http://json-schema.org/draft-07/schema#", **good}},
+    ]
+    async with Toolset.from_mcp(raw(pages=[odd])) as tools:
+        assert tools.names == ("bare", "none", "empty", "null_parts", "good")
+        assert '"x": 3' in (await tools.call("good", {"a": {"x": "3"}})).data
+        assert (await tools.call("good", {"a": {}})).error.code == "missing_argument"
+        assert '"q": 1' in (await tools.call("bare", {"q": 1})).data  # it says nothing of its arguments
+    assert "without a name" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("result", "want"),
+    [
+        ({"content": [{"type": "hologram", "data": 1}]}, '{"type": "hologram", "data": 1}'),
+        ({"content": "plain"}, "plain"),
+        ({"content": None, "structuredContent": {"a": [1]}}, {"a": [1]}),
+        ({"structuredContent": {"a": 1}}, {"a": 1}),
+        ({"content": []}, None),
+        ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, "a\nb"),
+        ({"content": [{"type": "text", "text": "说明"}], "structuredContent": {"content": "说明"}}, "说明"),
+    ],
+)  # fmt: skip
+async def test_results_that_are_not_as_they_should_be_are_read_as_they_are_meant(result, want):
+    async with Toolset.from_mcp(raw(result=result)) as tools:
+        found = await tools.call("echo")
+        assert found.ok, found.error
+        assert found.data == want
+
+
 async def test_an_error_beside_structured_content_is_an_error():
     result = {
         "isError": True,

@@ -40,12 +40,13 @@ def value_of(
     """
     if result.is_error:
         raise _failure(result, secrets, language)
+    texts = [block.text for block in result.content if isinstance(block, types.TextContent)]
+    text = "\n".join(texts) if texts else None
     others = [part for block in result.content if (part := _other(block)) is not None]
     if "structured_content" in result.model_fields_set and result.structured_content is not None:
-        main = _unwrapped(result.structured_content, schema)
+        main = _unwrapped(result.structured_content, schema, text)
     else:
-        texts = [block.text for block in result.content if isinstance(block, types.TextContent)]
-        main = "\n".join(texts) if texts else None
+        main = text
     main = without_secrets(main, secrets)
     if not others:
         return main
@@ -76,8 +77,10 @@ def _failure(result: types.CallToolResult, secrets: Iterable[str], language: Lan
     )
 
 
-def _unwrapped(structured: Any, schema: Mapping[str, Any] | None) -> Any:
-    """The value itself where the SDK has put it into an object because the protocol wanted one."""
+def _unwrapped(structured: Any, schema: Mapping[str, Any] | None, text: str | None) -> Any:
+    """The value itself where a server has put it into an object because the protocol wanted one."""
+    if isinstance(structured, Mapping) and text is not None and list(structured.values()) == [text]:
+        return text
     if isinstance(structured, Mapping) and structured.keys() == {"result"}:
         properties = (schema or {}).get("properties")
         if schema is None or (isinstance(properties, Mapping) and properties.keys() == {"result"}):

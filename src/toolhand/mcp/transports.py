@@ -13,6 +13,7 @@ from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
+from toolhand.mcp.mending import Mended
 from toolhand.mcp.servers import Server
 from toolhand.mcp.stdio import Child, stdio_streams
 
@@ -31,16 +32,16 @@ def way_to(server: Server, child: Child) -> Any:
         case "here":
             return server.target
         case "http":
-            return _http(server)
+            return Mended(_http(server), server.name)
         case "sse":
-            return sse_client(server.url, headers=dict(server.headers))
+            return Mended(sse_client(server.url, headers=dict(server.headers)), server.name)
         case _ if (
             sys.platform == "win32"
         ):  # groups of processes are another matter there, which the SDK knows
             command, *words = server.command
             return StdioServerParameters(command=command, args=words, env=dict(server.env), cwd=server.cwd)
         case _:
-            return stdio_streams(child)
+            return Mended(stdio_streams(child), server.name)
 
 
 @asynccontextmanager
