@@ -12,9 +12,16 @@ from toolhand.sandbox import Limits, Outcome, arun_code, run_code
 from toolhand.sandbox import running as module
 
 
-@pytest.fixture(scope="module", params=PLACES)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tests of the walls run in every jail (`JAILS = True` in their module), those of what runs inside in one."""
+    if "sandbox" in metafunc.fixturenames:
+        names = PLACES if getattr(metafunc.module, "JAILS", False) else ("monty", "process")
+        metafunc.parametrize("sandbox", names, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
 def sandbox(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The name of the backend that the tests of a module run in, held to one jail."""
+    """The name of the backend that a test runs in, held to one jail."""
     backend = place(request.param)
     found = module.plugins.member
 

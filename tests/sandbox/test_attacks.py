@@ -26,6 +26,7 @@ CASES: list[dict[str, str]] = json.loads(
 KINDS = list(dict.fromkeys(case["kind"] for case in CASES))
 HOST_TOKEN = "CANARY-HOST-" + secrets.token_hex(8)
 MOST_KB = 64
+JAILS = True
 
 
 class Surroundings:

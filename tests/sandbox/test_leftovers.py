@@ -18,6 +18,7 @@ from tests.sandbox.places import PLACES, place
 from toolhand.execution.workers.linux import descendants
 from toolhand.sandbox import Limits
 
+JAILS = True
 HOST = """
 import sys, threading
 from tests.sandbox.places import place

@@ -40,9 +40,7 @@ DECLARED = Toolset.from_openai(
 
 def test_a_stub_tells_types_defaults_and_results() -> None:
     text = stub(get_weather)
-    assert text.startswith(
-        'def get_weather(city: str, unit: Literal["c", "f"] = "c", days: int = None) -> '
-    )
+    assert text.startswith('def get_weather(city: str, unit: Literal["c", "f"] = "c", days: int = None) -> ')
     assert '{"city": str, "temperatures": list[float]}' in text
     assert "city: its name." in text
 

@@ -141,7 +141,9 @@ class _Program:
             ran = await asyncio.shield(running)
         except asyncio.CancelledError:
             stop.stop("crashed")
+            self.calls.stop()
             await asyncio.wait({running})
+            running.exception()  # what comes of it is nobody's concern any more
             raise
         except Ended as ended:
             error = self._error(

@@ -12,6 +12,7 @@ import gc
 import importlib
 import os
 import select
+import shutil
 import signal
 import socket
 
@@ -34,6 +35,7 @@ def serve(channel: socket.socket, jail: str, place: str) -> None:
         poller.poll()
         request, descriptors, _, _ = socket.recv_fds(channel, 65536, 2)
         if not request:
+            shutil.rmtree(os.path.dirname(place), ignore_errors=True)  # noqa: PTH120 - a host that was killed could not
             os._exit(0)  # each child asked to be killed when this process ends
         me, pid = os.getpid(), -1
         with contextlib.suppress(OSError):
