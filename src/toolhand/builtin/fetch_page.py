@@ -85,6 +85,7 @@ def _tool(pages: Pages, seconds: float) -> Tool:
         idempotent=True,
         category="web",
         untrusted=True,
+        reveals=["email", "phone"],  # what a public page tells the public
         timeout=seconds,
         aliases={"url": ["link", "address", "网址"]},
     )

@@ -67,6 +67,7 @@ def search_web_tool(
         idempotent=True,
         category="web",
         untrusted=True,
+        reveals=["email", "phone"],  # what a public page tells the public
         timeout=30,
         aliases={"query": ["q", "keywords", "关键词"]},
     )

@@ -53,6 +53,20 @@ async def test_a_page_comes_as_its_text_without_menus_and_programs(outside, ask)
     assert result_text(result).count("<untrusted_content>") == 1
 
 
+async def test_a_public_telephone_number_is_told_and_a_key_is_not(outside, ask):
+    outside.on(
+        "/",
+        {
+            "text": "Hotline 13812345678, info@hotel.example, OPENAI_API_KEY=sk-proj-abcdefghijklmnopqrstuvwx1234",
+            "content_type": "text/plain",
+        },
+    )
+    text = result_text(await ask("http://public.test/"))
+    assert "13812345678" in text
+    assert "info@hotel.example" in text
+    assert "abcdefghijklmnopqrstuvwx1234" not in text
+
+
 async def test_links_are_kept_where_they_are_wanted(outside, ask):
     outside.on("/news", PAGE)
     assert "http://public.test/map" in (await ask("http://public.test/news", links=True)).data["text"]
