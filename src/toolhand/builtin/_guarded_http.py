@@ -94,11 +94,11 @@ def url_of(text: str, guard: Guard, language: Language = "en") -> URL:
         url = URL("" if len(text) > _MOST_URL or _UNFIT.search(text) else text)
         port, host = url.port, url.raw_host
     except (ValueError, UnicodeError):
-        raise failure("url", ErrorCode.INVALID_ARGUMENT, language, url=text[:80]) from None
+        raise failure("url", ErrorCode.INVALID_ARGUMENT, language, url=" ".join(text[:80].split())) from None
     if url.scheme not in ("http", "https", ""):
         raise failure("scheme", ErrorCode.INVALID_ARGUMENT, language, scheme=url.scheme)
     if not host:
-        raise failure("url", ErrorCode.INVALID_ARGUMENT, language, url=text[:80])
+        raise failure("url", ErrorCode.INVALID_ARGUMENT, language, url=" ".join(text[:80].split()))
     if url.raw_user is not None or url.raw_password is not None:
         raise failure("user", ErrorCode.INVALID_ARGUMENT, language)
     if not guard.allows_port(port):

@@ -60,8 +60,10 @@ def search_web_tool(
         MissingExtraError: when it needs a package that is not installed.
     """
     given = os.environ if variables is None else variables
-    searcher = search_engine(engine, given) if isinstance(engine, str) else engine
+    return _tool(search_engine(engine, given) if isinstance(engine, str) else engine)
 
+
+def _tool(searcher: SearchEngine) -> Tool:
     @tool(
         effect="reads",
         idempotent=True,
