@@ -187,6 +187,13 @@ class _Asked:
     text: str = ""
     reply: ModelReplied | None = None
     excerpts: Excerpts = PLAIN
+    said: tuple[Excerpts, str] | None = None
+
+    def words(self, around: Excerpts) -> str:
+        """What the user had said, as it may be kept; the same for each call of a run, as nearly always, is masked once."""
+        if self.said is None or self.said[0] != around:
+            self.said = (around, around.text(self.text, _MOST_TEXT))
+        return self.said[1]
 
 
 class AuditLog:
@@ -220,7 +227,7 @@ class AuditLog:
                 self._asked(context).reply = event
             case RunStarted(text=text, tools=tools):
                 asked = self._asked(context)
-                asked.text, asked.excerpts = text, Excerpts.of_all(tools)
+                asked.text, asked.excerpts, asked.said = text, Excerpts.of_all(tools), None
             case FallbackTaken(call=call, fallback=fallback):
                 _kept(self._fallbacks, (context.trace_id, call.id), fallback)
             case RunFinished() | RunFailed():
@@ -286,7 +293,7 @@ class AuditLog:
             call_id=call.id,
             tool=call.name if tool is not None else PLAIN.text(call.name, _MOST_NAME),
             effect="" if tool is None else tool.rules.effect,
-            asked=around.text(asked.text, _MOST_TEXT),
+            asked=asked.words(around),
             raw="" if asked.reply is None else around.text(asked.reply.raw, _MOST_RAW),
             sent=_sent(asked.reply, call.id, around),
             arguments=excerpts.value(dict(call.arguments), _MOST_RAW),

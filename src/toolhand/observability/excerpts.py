@@ -96,8 +96,9 @@ class Excerpts:
             value: anything.
             most: about how many characters it may have as JSON.
         """
-        masked = redacted(_cut(value, 4 * most + _MARGIN), sensitive=self.sensitive, echoes=self.echoes)
-        return _cut(masked, most)
+        left = [4 * most + _MARGIN]
+        masked = redacted(_within(value, left, 0), sensitive=self.sensitive, echoes=self.echoes)
+        return masked if left[0] >= 3 * most + _MARGIN else _cut(masked, most)  # a small one is whole already
 
     def json(self, value: Any, most: int) -> str:
         """The same as JSON text."""
