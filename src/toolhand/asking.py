@@ -91,12 +91,12 @@ class Asking:
         self.shown = ""
         protocol, hidden = self.way.protocol, tools.dispatch.hidden(context)
         shown = tools.offered(context, hidden)
-        if choice.names:  # a tool that is not shown cannot be chosen
-            choice = choice.among(shown)
+        choice = choice.among(shown) if choice.names else choice  # a tool that is not shown cannot be chosen
         request = protocol.render(history, shown, choice, context.language)
         if grammar is not None or request.sampling != self.setup.sampling:
             request = replace(request, sampling=self.setup.sampling, grammar=grammar or request.grammar)
-        self._begin(request, protocol, context)
+        model = self.setup.model.name
+        context.emit(TurnStarted(turn=context.turn, protocol=protocol.name, model=model, request=request))
         settings = tools.dispatch.settings_for(context, hidden)
         reader = partial(protocol.reader, tools, self.session.new_call_id, settings)
         try:
@@ -117,10 +117,6 @@ class Asking:
             if self.setup.chooser is not None:
                 reply = self.setup.chooser.looked_through(reply, tools, context)
         return self._taken(reply, output, protocol, shown, context, step=step)
-
-    def _begin(self, request: ModelRequest, protocol: ModelProtocol, context: RunContext) -> None:
-        model = self.setup.model.name
-        context.emit(TurnStarted(turn=context.turn, protocol=protocol.name, model=model, request=request))
 
     def _taken(
         self,

@@ -70,7 +70,9 @@ class Conversation:
         self.tools = setup.tools.now()  # a server's list may have changed since the last run
         if setup.chooser is not None:
             self.tools = setup.chooser.ready(self.tools)
-        self.planning = Planning(**rules_of(setup.protocol))
+        self.planning = (
+            Planning(**rules_of(setup.protocol)) if hasattr(setup.protocol, "rules") else Planning()
+        )
         self.calling = Calling(asked, self.planning)
         self.replying = Replying(setup, asked)
         self.answering = self.replying.answering

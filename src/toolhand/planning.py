@@ -35,6 +35,9 @@ _VARIABLES: Final = "plan.variables"
 CARRIERS: Final = frozenset({RUN_PLAN, RUN_CODE})
 """The names of calls that carry several."""
 
+_RULES: Final = Rules()
+_CODE_RULES: Final = CodeRules()
+
 OnResult = Callable[[ToolResult], None]
 
 
@@ -49,8 +52,8 @@ class Planning:
         answer: what the last plan's `return` gave, as text; None where none did.
     """
 
-    rules: Rules = field(default_factory=Rules)
-    code_rules: CodeRules = field(default_factory=CodeRules)
+    rules: Rules = _RULES
+    code_rules: CodeRules = _CODE_RULES
     steps: dict[str, list[tuple[ToolCall, ToolResult]]] = field(default_factory=dict)
     answer: str | None = None
 
