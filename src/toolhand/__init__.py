@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from toolhand.core.messages import Message, Reply, ToolCall, ToolResult
     from toolhand.core.tokens import estimate_tokens
     from toolhand.core.tools import Tool
+    from toolhand.flows.chain import Chain
+    from toolhand.flows.router import Router
     from toolhand.protocols.parse import parse, reader
     from toolhand.run import Limits, Run
     from toolhand.sessions.session import Session
@@ -31,6 +33,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Agent": "agent",
+    "Chain": "flows.chain",
     "Choose": "choosing.choose",
     "ErrorCode": "core.errors",
     "FatalError": "core.errors",
@@ -39,6 +42,7 @@ _HOMES = {
     "Limits": "run",
     "Message": "core.messages",
     "Reply": "core.messages",
+    "Router": "flows.router",
     "Run": "run",
     "RunContext": "core.context",
     "Session": "sessions.session",
@@ -57,6 +61,7 @@ _HOMES = {
 
 __all__ = [
     "Agent",
+    "Chain",
     "Choose",
     "ErrorCode",
     "FatalError",
@@ -65,6 +70,7 @@ __all__ = [
     "Limits",
     "Message",
     "Reply",
+    "Router",
     "Run",
     "RunContext",
     "Session",

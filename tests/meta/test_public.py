@@ -12,7 +12,7 @@ import toolhand
 ROOT = Path(__file__).parents[2]
 
 NAMES = [
-    "Agent", "Choose", "ErrorCode", "FatalError", "History", "Injected", "Limits", "Message", "Reply", "Run", "RunContext", "Session", "Tool",
+    "Agent", "Chain", "Choose", "ErrorCode", "FatalError", "History", "Injected", "Limits", "Message", "Reply", "Router", "Run", "RunContext", "Session", "Tool",
     "ToolCall",
     "ToolError", "ToolFailure", "ToolResult", "Toolset", "ToolhandError", "estimate_tokens", "parse", "reader",
     "tool",
