@@ -384,3 +384,69 @@ def test_a_process_that_dies_is_replaced(path):
     reader._processes._idle[0]._child.wait()
     assert reader.run("SELECT 2").rows == [[2]]
     reader.close()
+
+
+@pytest.fixture
+def writable(tmp_path):
+    path = tmp_path / "w.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript("""
+            CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT, price REAL CHECK (price >= 0));
+            INSERT INTO items VALUES (1, '扳手', 35.5), (2, '锤子', 20);
+            CREATE TABLE log (what TEXT);
+            CREATE TRIGGER logged AFTER UPDATE ON items BEGIN INSERT INTO log VALUES (new.name); END;
+        """)
+    return path
+
+
+def test_writing_is_a_tool_of_its_own(writable):
+    tools = {tool.name: tool for tool in sql_tools(writable, writes=True)}
+    assert tools["change_database"].rules.effect == "writes"
+    change = asking(tools["change_database"])
+    assert change(sql="UPDATE items SET price = 36 WHERE id = 1;") == {"changed_rows": 2}  # with its trigger
+    assert change(sql="INSERT INTO items (name) VALUES ('新') RETURNING id")["rows"] == [[3]]
+    assert change(sql="DELETE FROM items WHERE id > 90") == {"changed_rows": 0}
+    assert tools["query_database"]("SELECT id, price FROM items")["rows"] == [[1, 36.0], [2, 20.0], [3, None]]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DROP TABLE items",
+        "ALTER TABLE items ADD a",
+        "CREATE TABLE t (a)",
+        "CREATE TEMP TABLE t (a)",
+        "ATTACH 'x.db' AS x",
+        "VACUUM INTO 'x.db'",
+        "PRAGMA writable_schema = ON",
+        "PRAGMA journal_mode = WAL",
+        "INSERT INTO sqlite_master VALUES ('table', 'x', 'x', 0, 'x')",
+        "DELETE FROM sqlite_schema",
+        "UPDATE items SET price = 1; DROP TABLE items",
+        "COMMIT",
+        "ROLLBACK",
+        "SAVEPOINT a",
+        "INSERT INTO items SELECT value, 'x', 1 FROM generate_series(10, 5000)",
+        "WITH RECURSIVE n(i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) INSERT INTO items SELECT i, '', 1 FROM n",
+        "UPDATE items SET price = -price",
+        "UPDATE items SET name = readfile('/etc/passwd')",
+        "INSERT INTO items SELECT id + 5, name, CASE id WHEN 2 THEN -1 ELSE 1 END FROM items",
+    ],
+)
+def test_writing_goes_no_further_than_rows(writable, tmp_path, sql):
+    before = writable.read_bytes()
+    assert refused(asking(sql_tools(writable, writes=True)[2])(sql=sql))
+    assert writable.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["w.db"]
+
+
+def test_a_change_that_takes_too_long_is_taken_back(writable):
+    change = asking(sql_tools(writable, limits=QueryLimits(seconds=0.5), writes=True)[2])
+    error = refused(
+        change(
+            sql="WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) INSERT INTO log SELECT i FROM n"
+        )
+    )
+    assert error.code == ErrorCode.TIMEOUT
+    with closing(sqlite3.connect(writable)) as connection:
+        assert connection.execute("SELECT count(*) FROM log").fetchone() == (0,)

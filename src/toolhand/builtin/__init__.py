@@ -24,15 +24,19 @@ def builtin_tools(
     web: bool | WebSettings = False,
     services: Sequence[Service | str] = (),
     mail: MailSettings | None = None,
+    documents: str | os.PathLike[str] | None = None,
+    writes: bool = False,
 ) -> list[Tool]:
     """The built-in tools: time and calculator always, the others with what they are to reach.
 
     Args:
-        database: a SQLite file; it is only ever read.
+        database: a SQLite file, or an SQLAlchemy URL (extra "sql").
         root: a folder; nothing outside of it can be reached.
         web: whether weather, search and pages of the public internet may be asked, or how.
         services: HTTP services that may be asked, or only their addresses where nothing but reading is allowed.
         mail: the server that mail is sent by, after a person has agreed.
+        documents: a folder whose documents are searched (extra "docs-search").
+        writes: whether there are tools that change the database's rows and the root's files; without, both are only ever read.
 
     Raises:
         SettingsError: when the file is not a SQLite database, the folder is not a folder, or another setting cannot be used.
@@ -42,13 +46,22 @@ def builtin_tools(
         web = WebSettings()
     return offered(
         BuiltinSettings(
-            database=None if database is None else Path(database),
+            database=_place(database),
             root=None if root is None else Path(root),
             web=web or None,
             services=tuple(Service(url=one) if isinstance(one, str) else one for one in services),
             mail=mail,
+            documents=None if documents is None else Path(documents),
+            writes=writes,
         )
     )
+
+
+def _place(database: str | os.PathLike[str] | None) -> Path | str | None:
+    """A database's file or URL; a path takes one of the slashes of a URL away."""
+    if database is None or (isinstance(database, str) and "://" in database):
+        return database
+    return Path(database)
 
 
 def offered(settings: BuiltinSettings, only: Collection[str] = ()) -> list[Tool]:

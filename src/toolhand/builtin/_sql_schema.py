@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NotRequired, TypedDict
+from typing import Any, Final
 
-from toolhand.builtin._sqlite_reader import Answer, QueryError, SqliteReader
+from toolhand.builtin._database import Answer, QueryError, Table
+from toolhand.builtin._sqlite_reader import SqliteReader
 
 _MAX_TABLES: Final = 500
 _MAX_COLUMNS: Final = 2_000
 _MAX_TABLES_IN_BRIEF: Final = 60
-_MAX_LISTING_LENGTH: Final = 12_000
-_EXAMPLE_CHARACTERS: Final = 40
-_MAX_EXAMPLE_LENGTH: Final = 1_500
+MAX_LISTING_LENGTH: Final = 12_000
+EXAMPLE_CHARACTERS: Final = 40
+MAX_EXAMPLE_LENGTH: Final = 1_500
 _TABLES: Final = """
     SELECT name, type FROM sqlite_schema
     WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
     ORDER BY name LIMIT 500
 """
 _SHADOWS: Final = "SELECT name FROM pragma_table_list WHERE type = 'shadow'"
-
-
-class Table(TypedDict):
-    """A table or view. `row_count` is missing where counting took too long, `columns` where the listing grew too long."""
-
-    table: str
-    columns: NotRequired[list[str]]
-    row_count: NotRequired[int]
-    example: NotRequired[dict[str, Any]]
-    is_view: NotRequired[bool]
 
 
 def table_names(reader: SqliteReader) -> dict[str, bool]:
@@ -108,13 +99,13 @@ def tables(reader: SqliteReader, only: str = "") -> tuple[list[Table], str]:
         table = Table(table=name)
         if is_view:
             table["is_view"] = True
-        if by_table[name] and length < _MAX_LISTING_LENGTH:
+        if by_table[name] and length < MAX_LISTING_LENGTH:
             table["columns"] = by_table[name]
             described.append(table)
         length += len(str(table))
         found.append(table)
     _add_rows(reader, described)
-    is_short = length >= _MAX_LISTING_LENGTH
+    is_short = length >= MAX_LISTING_LENGTH
     return (
         found,
         "Some tables stand without columns: call list_tables with a table's name." if is_short else "",
@@ -126,10 +117,10 @@ def _add_rows(reader: SqliteReader, described: Sequence[Table]) -> None:
     names = [quoted(table["table"]) for table in described]
     first_rows = [f"SELECT * FROM {name} LIMIT 1" for name in names]  # noqa: S608 - names from the schema, quoted
     counting = [f"SELECT count(*) FROM {name}" for name in names]  # noqa: S608 - names from the schema, quoted
-    firsts = reader.run_all(first_rows, cell_characters=_EXAMPLE_CHARACTERS)
+    firsts = reader.run_all(first_rows, cell_characters=EXAMPLE_CHARACTERS)
     counts = reader.run_all(counting)
     for table, first, count in zip(described, firsts, counts, strict=True):
-        if isinstance(first, Answer) and first.rows and len(str(first.rows[0])) < _MAX_EXAMPLE_LENGTH:
+        if isinstance(first, Answer) and first.rows and len(str(first.rows[0])) < MAX_EXAMPLE_LENGTH:
             table["example"] = dict(zip(first.columns, first.rows[0], strict=True))
         if isinstance(count, Answer):
             table["row_count"] = count.rows[0][0]

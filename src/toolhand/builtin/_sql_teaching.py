@@ -30,12 +30,14 @@ _MAX_HINT_LENGTH: Final = 1_500
 _MAX_TABLES_LOOKED_AT: Final = 50
 
 
-def failure(reader: SqliteReader, error: QueryError, sql: str) -> ToolFailure:
+def failure(reader: SqliteReader, error: QueryError, sql: str, *, writes: bool = False) -> ToolFailure:
     """The failure of a query, in words that help to mend it.
 
     Only messages on the statement itself are SQLite's own; those on files and memory could name paths and are replaced.
     """
     code, message = error.code, error.message
+    if writes and (error.refused or code == "TOO_MANY"):
+        return _not_changed(error)
     if error.refused and code in ("SQLITE_AUTH", "SQLITE_ERROR"):
         return ToolFailure(
             f"The database can only be read, and {error.refused} is not part of reading.",
@@ -75,6 +77,20 @@ def failure(reader: SqliteReader, error: QueryError, sql: str) -> ToolFailure:
         return _invalid(f"SQLite says: {message}.", _meant(reader, message, sql))
     return ToolFailure(
         "The database file cannot be read at the moment.", code=ErrorCode.UPSTREAM, retryable=True
+    )
+
+
+def _not_changed(error: QueryError) -> ToolFailure:
+    if error.code == "TOO_MANY":
+        return ToolFailure(
+            f"That would change {error.message} rows, which is too many: nothing was changed.",
+            code=ErrorCode.NOT_PERMITTED,
+            hint="Add a WHERE.",
+        )
+    return ToolFailure(
+        f"Only rows may be changed, and {error.refused} is something else: nothing was changed.",
+        code=ErrorCode.NOT_PERMITTED,
+        hint="Send one INSERT, UPDATE or DELETE statement.",
     )
 
 

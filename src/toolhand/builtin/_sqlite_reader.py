@@ -4,67 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from toolhand.builtin import _sqlite_worker
+from toolhand.builtin._database import Answer, QueryError, QueryLimits
 from toolhand.builtin._processes import GRACE_SECONDS, Processes, ProcessGoneError
+
+__all__ = ["Answer", "QueryError", "QueryLimits", "SqliteReader"]
 
 MAX_SQL_LENGTH: Final = _sqlite_worker.MAX_SQL_LENGTH
 _MAX_PROCESSES: Final = 4
 _GONE: Final = {"late": ("KILLED",), "gone": ("GONE",), "busy": ("SQLITE_BUSY", "too many queries at once")}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryLimits:
-    """What one query may take.
-
-    Args:
-        seconds: time until it is stopped.
-        rows: rows that come back.
-        result_characters: characters of all values together.
-        cell_characters: characters of one value; a longer one is cut, with a mark.
-        lock_seconds: how long to wait while another program writes.
-    """
-
-    seconds: float = 5.0
-    rows: int = 100
-    result_characters: int = 20_000
-    cell_characters: int = 2_000
-    lock_seconds: float = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """The rows of a query.
-
-    Args:
-        columns: their titles.
-        rows: JSON values, in the order of the columns.
-        more: why rows are missing: "rows" (too many), "size" (too long), or "".
-    """
-
-    columns: list[str]
-    rows: list[list[Any]]
-    more: str = ""
-
-
-class QueryError(Exception):
-    """A query failed.
-
-    Args:
-        code: SQLite's name for it, such as "SQLITE_BUSY"; "EMPTY" (no statement), "KILLED" (out of time), "GONE" (the process
-            died, most likely for want of memory), or a Python exception's name.
-        message: SQLite's sentence.
-        refused: what the authorizer refused, in words.
-    """
-
-    def __init__(self, code: str, message: str = "", refused: str = "") -> None:
-        super().__init__(f"{code}: {message}")
-        self.code = code
-        self.message = message
-        self.refused = refused
 
 
 class SqliteReader:
@@ -79,6 +30,7 @@ class SqliteReader:
         self._path = path
         self._limits = limits
         self._processes = Processes(_command, most=_MAX_PROCESSES)
+        self._writers = Processes(lambda: [*_command(), "writes"], most=1)
 
     def run(self, sql: str) -> Answer:
         """Runs one statement.
@@ -104,34 +56,61 @@ class SqliteReader:
         Raises:
             QueryError: when the process cannot answer at all.
         """
+        replies = self._asked(
+            self._processes,
+            statements,
+            rows=rows or self._limits.rows,
+            result_characters=self._limits.result_characters if rows is None else 5_000_000,
+            cell_characters=cell_characters or self._limits.cell_characters,
+        )
+        return [_answer(reply) for reply in replies]
+
+    def change(self, sql: str) -> Answer:
+        """Runs one INSERT, UPDATE or DELETE, wholly or not at all.
+
+        Raises:
+            QueryError: when it fails, is refused, or takes too much; then nothing was changed, unless the code is "KILLED" or
+                "GONE".
+        """
         limits = self._limits
-        request = {
+        (reply,) = self._asked(
+            self._writers,
+            [sql],
+            rows=limits.rows,
+            result_characters=limits.result_characters,
+            cell_characters=limits.cell_characters,
+            changed_rows=limits.changed_rows,
+        )
+        answer = _answer(reply)
+        if isinstance(answer, QueryError):
+            raise answer
+        return answer
+
+    def _asked(self, processes: Processes, statements: Sequence[str], **request: Any) -> list[dict[str, Any]]:
+        limits = self._limits
+        request |= {
             "path": str(self._path),
             "statements": list(statements),
             "seconds": limits.seconds,
             "lock_seconds": limits.lock_seconds,
-            "rows": rows or limits.rows,
-            "result_characters": limits.result_characters if rows is None else 5_000_000,
-            "cell_characters": cell_characters or limits.cell_characters,
         }
+        patience = limits.seconds + limits.lock_seconds + GRACE_SECONDS
         try:
-            replies = self._processes.ask(
-                request,
-                limits.seconds + limits.lock_seconds + GRACE_SECONDS,
-                wait_seconds=limits.seconds,
-            )
+            replies: list[dict[str, Any]] = processes.ask(request, patience, wait_seconds=limits.seconds)
         except ProcessGoneError as error:
             raise QueryError(*_GONE[error.reason]) from None
-        return [
-            QueryError(reply["error"], reply["message"], reply["refused"])
-            if "error" in reply
-            else Answer(**reply)
-            for reply in replies
-        ]
+        return replies
 
     def close(self) -> None:
         """Ends the idle processes; a later query starts a new one."""
         self._processes.close()
+        self._writers.close()
+
+
+def _answer(reply: dict[str, Any]) -> Answer | QueryError:
+    if "error" in reply:
+        return QueryError(reply["error"], reply["message"], reply["refused"])
+    return Answer(**reply)
 
 
 def _command() -> list[str]:

@@ -7,8 +7,12 @@ Here the operating system bounds memory and temporary files, and the parent ends
 Against writing there are four fences, each enough: the file is opened read-only, `query_only` is on, nothing can be attached,
 and an authorizer lets through only what is on its lists. A text check of the statement is not among them.
 
+For a tool that writes there is another such process, started with the argument "writes": one INSERT, UPDATE or DELETE, in a
+transaction that is taken back when it changes too many rows. Its authorizer lets rows be changed and nothing else.
+
 One request a line on stdin, one answer a line on stdout, both JSON:
-{"path", "statements", "seconds", "lock_seconds", "rows", "result_characters", "cell_characters"} → for each statement
+{"path", "statements", "seconds", "lock_seconds", "rows", "result_characters", "cell_characters",
+"changed_rows"} → for each statement
 {"columns", "rows", "more": "" | "rows" | "size"} or {"error", "message", "refused"}.
 """
 
@@ -72,8 +76,9 @@ _ACTION_NAMES: Final = {
 class Refusals:
     """The authorizer: SQLite asks it for everything that a statement would do, while the statement is compiled."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, writes: bool = False) -> None:
         self.last = ""
+        self._writes = writes
 
     def __call__(
         self, action: int, first: str | None, second: str | None, schema: str | None, within: str | None
@@ -81,6 +86,9 @@ class Refusals:
         """What SQLite is to do with an action: go on, or refuse the statement."""
         del schema, within
         if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE):
+            return sqlite3.SQLITE_OK
+        is_row = action in (sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE)
+        if self._writes and is_row and not (first or "").lower().startswith("sqlite_"):
             return sqlite3.SQLITE_OK
         if action == sqlite3.SQLITE_FUNCTION:
             is_allowed, words = (second or "").lower() not in _FUNCTIONS_REFUSED, f"the function {second}"
@@ -102,12 +110,15 @@ class Refusals:
 
 def answers(request: dict[str, Any]) -> list[dict[str, Any]]:
     """Runs statements one after another on a fresh connection; the time is for all of them together."""
-    refusals = Refusals()
+    writes = "changed_rows" in request
+    refusals = Refusals(writes=writes)
     try:
-        connection = _connect(request, refusals)
+        connection = _connect(request, refusals, writes=writes)
     except (sqlite3.Error, ValueError, MemoryError) as error:
         return [_failure(error, "")] * len(request["statements"])
     try:
+        if writes:
+            return [_changed(connection, request["statements"][0], refusals, request)]
         return [_answer(connection, sql, refusals, request) for sql in request["statements"]]
     finally:
         connection.close()
@@ -127,21 +138,46 @@ def _answer(
         return _failure(error, refusals.last)
 
 
+def _changed(
+    connection: sqlite3.Connection, sql: str, refusals: Refusals, request: dict[str, Any]
+) -> dict[str, Any]:
+    """Runs a statement that changes rows, wholly or not at all."""
+    refusals.last = ""
+    answer: dict[str, Any] = {"columns": [], "rows": [], "more": ""}
+    try:
+        before = connection.total_changes
+        cursor = connection.execute(sql.rstrip().rstrip("; \t\r\n\f；"))
+        if cursor.description is not None:
+            answer = _rows(cursor, request)
+        changed = connection.total_changes - before
+        if changed > request["changed_rows"]:
+            return {"error": "TOO_MANY", "message": str(changed), "refused": ""}
+        connection.set_authorizer(None)
+        connection.execute("COMMIT")
+    except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError, MemoryError) as error:
+        return _failure(error, refusals.last)
+    return {**answer, "changed": changed}  # what was not committed ends with the connection
+
+
 def _failure(error: BaseException, refused: str) -> dict[str, Any]:
     name = "SQLITE_NOMEM" if isinstance(error, MemoryError) else getattr(error, "sqlite_errorname", None)
     return {"error": name or type(error).__name__, "message": str(error), "refused": refused}
 
 
-def _connect(request: dict[str, Any], refusals: Refusals) -> sqlite3.Connection:
+def _connect(request: dict[str, Any], refusals: Refusals, *, writes: bool) -> sqlite3.Connection:
     ends = time.monotonic() + request["seconds"]
-    uri = f"{Path(request['path']).as_uri()}?mode=ro"
+    uri = f"{Path(request['path']).as_uri()}?mode={'rw' if writes else 'ro'}"
     connection = sqlite3.connect(uri, uri=True, timeout=request["lock_seconds"], isolation_level=None)
     connection.text_factory = _text
-    connection.execute("PRAGMA query_only = ON")
+    if not writes:
+        connection.execute("PRAGMA query_only = ON")
     connection.set_progress_handler(lambda: time.monotonic() > ends, _OPERATIONS_PER_CHECK)
     _load_schema(connection)
     for limit, most in _LIMITS.items():
         connection.setlimit(limit, min(most, connection.getlimit(limit)))
+    if writes:
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("BEGIN IMMEDIATE")
     connection.set_authorizer(refusals)
     return connection
 
@@ -202,7 +238,7 @@ def _shown(value: Any, characters: int) -> Any:
     return value
 
 
-def _bound_this_process() -> None:
+def _bound_this_process(*, writes: bool) -> None:
     try:
         import resource  # noqa: PLC0415 - POSIX only
     except ImportError:
@@ -212,6 +248,8 @@ def _bound_this_process() -> None:
         resource.RLIMIT_FSIZE: TEMPORARY_FILE_BYTES,
         resource.RLIMIT_CORE: 0,
     }
+    if writes:  # the database itself may be larger
+        del bounds[resource.RLIMIT_FSIZE]
     for limit, most in bounds.items():
         hard = resource.getrlimit(limit)[1]
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)  # noqa: PLW2901 - the same limit, lowered
@@ -223,7 +261,7 @@ def _bound_this_process() -> None:
 
 def main() -> None:
     """Answers requests until stdin ends."""
-    _bound_this_process()
+    _bound_this_process(writes=sys.argv[1:] == ["writes"])
     for line in sys.stdin.buffer:
         reply = json.dumps(answers(json.loads(line)))
         sys.stdout.buffer.write(reply.encode() + b"\n")

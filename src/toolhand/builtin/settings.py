@@ -50,8 +50,10 @@ class BuiltinSettings:
     """What the built-in tools are given. A tool whose source is not given is not offered.
 
     Args:
-        database: a SQLite file to read from.
+        database: a SQLite file, or the SQLAlchemy URL of a database, to read from.
         root: the folder whose files may be read.
+        documents: the folder whose documents are searched.
+        writes: whether there are tools that change the database and the files, too.
         now: gives the present as an aware datetime.
         web: how the internet is reached, for weather, search and pages.
         services: other people's HTTP services that may be asked.
@@ -59,8 +61,10 @@ class BuiltinSettings:
         python: how far programs may go that the model writes; None for no such tool.
     """
 
-    database: Path | None = None
+    database: Path | str | None = None
     root: Path | None = None
+    documents: Path | None = None
+    writes: bool = False
     now: Callable[[], dt.datetime] = _now
     web: WebSettings | None = None
     services: tuple[Service, ...] = ()

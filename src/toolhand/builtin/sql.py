@@ -1,6 +1,6 @@
-"""`list_tables` and `query_database`: questions to a SQLite file that can only be read, which the database itself enforces.
+"""`list_tables`, `query_database` and `change_database`: questions to a database, which the database itself keeps to reading.
 
-Sources: https://www.sqlite.org/security.html and https://www.sqlite.org/limits.html.
+Sources: https://www.sqlite.org/security.html, https://www.sqlite.org/limits.html, and those named in `_server_fences.py`.
 """
 
 from __future__ import annotations
@@ -12,18 +12,20 @@ from typing import Annotated, Final, NotRequired, TypedDict
 
 from pydantic import Field
 
-from toolhand.builtin._sql_schema import Table, brief, table_names, tables
-from toolhand.builtin._sql_teaching import failure
-from toolhand.builtin._sqlite_reader import MAX_SQL_LENGTH, QueryError, QueryLimits, SqliteReader
+from toolhand.builtin._database import Database, QueryError, QueryLimits, Table
+from toolhand.builtin._reach import BY_HAND
+from toolhand.builtin._sqlite_database import sqlite_database
+from toolhand.builtin._sqlite_reader import MAX_SQL_LENGTH
 from toolhand.builtin.settings import BuiltinSettings
+from toolhand.core.context import RunContext
 from toolhand.core.errors import SettingsError
 from toolhand.core.tools import Tool
 from toolhand.tools.decorator import tool
 
 __all__ = ["QueryLimits", "offer", "sql_tools"]
 
-_MAX_DESCRIBED_LENGTH: Final = 1_500
-"""Characters of schema in the description of `query_database`: they are in every prompt."""
+_CONNECTING_SECONDS: Final = 75.0
+"""What reaching a server, and starting the process that does it, may take beyond a statement."""
 
 
 class Rows(TypedDict):
@@ -43,36 +45,73 @@ class Schema(TypedDict):
     note: NotRequired[str]
 
 
+class Changed(TypedDict):
+    """What a writing statement did."""
+
+    changed_rows: int
+    columns: NotRequired[list[str]]
+    rows: NotRequired[list[list[str | int | float | None]]]
+
+
 def offer(settings: BuiltinSettings) -> list[Tool]:
     """The SQL tools, where a database is given."""
-    return [] if settings.database is None else sql_tools(settings.database)
+    return [] if settings.database is None else sql_tools(settings.database, writes=settings.writes)
 
 
-def sql_tools(database: str | os.PathLike[str], *, limits: QueryLimits | None = None) -> list[Tool]:
-    """The tools `list_tables` and `query_database` over a SQLite file. They are safe in any thread.
+def sql_tools(
+    database: str | os.PathLike[str],
+    *,
+    limits: QueryLimits | None = None,
+    writes: bool = False,
+    role: str = "",
+    only_reads: bool = False,
+) -> list[Tool]:
+    """The tools `list_tables` and `query_database` over a database, and where wanted `change_database`.
 
-    Queries run in a process of their own, whose memory is bounded and which is ended when the time is over. There each call
-    opens its own connection: read-only by the file's open mode, by `PRAGMA query_only` and by an authorizer that lets only
-    reading through, so nothing depends on how a statement is written.
+    They are safe in any thread. Statements run in processes of their own, whose memory is bounded and which are ended when the
+    time is over. There each call opens its own connection, and the database keeps it to reading. SQLite: the file's open mode,
+    `PRAGMA query_only` and an authorizer that lets only reading through. PostgreSQL: a read-only transaction, one query behind
+    a cursor, a statement timeout, no superuser, and no functions that reach around the transaction. MySQL and MariaDB: a
+    read-only transaction, a statement timeout, no user who may write files.
 
     Args:
-        database: the file.
-        limits: what one query may take.
+        database: an SQLite file, or an SQLAlchemy URL such as "postgresql://reader:password@host/shop" (extra "sql").
+        limits: what one statement may take.
+        writes: whether there is a tool that changes rows, too.
+        role: for servers: the role that statements run as.
+        only_reads: for kinds of servers that are not named above: the caller's word that the user may only read.
 
     Raises:
-        SettingsError: when the file is missing, is not a SQLite database, or is locked.
+        SettingsError: when the file is missing, is not a SQLite database or is locked, or the server cannot be used.
+        MissingExtraError: when a server is named and the extra "sql" is not installed.
     """
-    path = Path(database).resolve()
     bounds = limits or QueryLimits()
-    reader = SqliteReader(path, bounds)
-    overview = _checked(path, reader)
-    return [_list_tables(reader, bounds.seconds), _query_database(reader, bounds.seconds, overview)]
+    source, seconds = _opened(database, bounds, role=role, only_reads=only_reads)
+    tools = [_list_tables(source, seconds), _query_database(source, seconds)]
+    return [*tools, _change_database(source, seconds)] if writes else tools
 
 
-def _list_tables(reader: SqliteReader, seconds: float) -> Tool:
-    @tool(effect="reads", idempotent=True, category="database", timeout=seconds + 10)
-    def list_tables(
-        table: Annotated[str, Field(max_length=200)] = "",
+def _opened(
+    database: str | os.PathLike[str], limits: QueryLimits, *, role: str, only_reads: bool
+) -> tuple[Database, float]:
+    """The database, and how long a call may take."""
+    scheme, is_url, rest = os.fspath(database).partition("://")
+    if is_url and scheme.partition("+")[0] == "sqlite":
+        database = rest.removeprefix("/").partition("?")[0]
+        if database in ("", ":memory:"):
+            raise SettingsError("an SQLite database in memory is empty: give the path of a file")
+    elif is_url:
+        from toolhand.builtin._server_reader import ServerDatabase  # noqa: PLC0415 - its libraries are an extra
+
+        server = ServerDatabase(os.fspath(database), limits, role=role, only_reads=only_reads)
+        return server, limits.seconds + _CONNECTING_SECONDS
+    return sqlite_database(Path(database).resolve(), limits), limits.seconds + 10
+
+
+def _list_tables(source: Database, seconds: float) -> Tool:
+    @tool(effect="reads", idempotent=True, category="database", timeout=seconds)
+    def list_tables(  # noqa: D417 - the context is not the model's
+        table: Annotated[str, Field(max_length=200)] = "", context: RunContext = BY_HAND
     ) -> Schema:
         """Lists the tables of the database with their columns, row counts and example values.
 
@@ -85,17 +124,17 @@ def _list_tables(reader: SqliteReader, seconds: float) -> Tool:
             For each table its columns with types, the number of rows and an example row.
         """
         try:
-            found, note = tables(reader, table.strip())
+            found, note = source.tables(table.strip())
         except QueryError as error:
-            raise failure(reader, error, "") from None
+            raise source.failure(error, "", context.language) from None
         return Schema(tables=found, note=note) if note else Schema(tables=found)
 
     return list_tables
 
 
-def _query_database(reader: SqliteReader, seconds: float, overview: str) -> Tool:
-    @tool(effect="reads", idempotent=True, category="database", timeout=seconds + 10)
-    def query_database(
+def _query_database(source: Database, seconds: float) -> Tool:
+    @tool(effect="reads", idempotent=True, category="database", timeout=seconds)
+    def query_database(  # noqa: D417 - the context is not the model's
         sql: Annotated[
             str,
             Field(
@@ -104,50 +143,63 @@ def _query_database(reader: SqliteReader, seconds: float, overview: str) -> Tool
                 examples=["SELECT count(*) FROM orders WHERE status = 'paid'"],
             ),
         ],
+        context: RunContext = BY_HAND,
     ) -> Rows:
-        """Runs one SQL SELECT on the SQLite database and returns the rows.
+        """Runs one SQL SELECT on the database and returns the rows.
 
         It can only read. 用 SQL 查询数据库（只读）。
 
         Args:
-            sql: one SELECT statement in SQLite's SQL, such as "SELECT name, price FROM products LIMIT 5". 一条查询语句。
+            sql: one SELECT statement, such as "SELECT name, price FROM products LIMIT 5". 一条查询语句。
 
         Returns:
             The columns and the rows.
         """
         try:
-            return _rows(reader, sql)
+            return _rows(source, sql)
         except QueryError as error:
-            raise failure(reader, error, sql) from None
+            raise source.failure(error, sql, context.language) from None
 
-    return replace(query_database, description=f"{query_database.description}\n{overview}")
-
-
-def _checked(path: Path, reader: SqliteReader) -> str:
-    """The schema in brief, which proves that the file can be read."""
-    try:
-        is_there = path.exists()
-    except OSError:  # a name that is too long to be one
-        is_there, path = False, Path(f"{str(path)[:100]}…")
-    if not is_there:
-        raise SettingsError(f"there is no database at {path}: give the path of an existing SQLite file")
-    if not path.is_file():
-        raise SettingsError(f"{path} is not a file: give the path of a SQLite file")
-    try:
-        names = list(table_names(reader))
-        return brief(reader, names, _MAX_DESCRIBED_LENGTH) if names else "The database has no tables yet."
-    except QueryError as error:
-        if error.code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            reason = f"the database {path} is locked by another program: try again when that one is done"
-        elif error.code.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
-            reason = f"{path} is not a SQLite database, or it is damaged: give the path of a SQLite file"
-        else:
-            reason = f"the database {path} cannot be read ({error}): check the file and its permissions"
-        raise SettingsError(reason) from None
+    named = query_database.description.replace("on the database", f"on the {source.kind} database", 1)
+    return replace(query_database, description=f"{named}\n{source.overview}")
 
 
-def _rows(reader: SqliteReader, sql: str) -> Rows:
-    answer = reader.run(sql)
+def _change_database(source: Database, seconds: float) -> Tool:
+    @tool(effect="writes", category="database", timeout=seconds)
+    def change_database(  # noqa: D417 - the context is not the model's
+        sql: Annotated[
+            str,
+            Field(
+                min_length=1,
+                max_length=MAX_SQL_LENGTH,
+                examples=["UPDATE orders SET status = 'paid' WHERE id = 3"],
+            ),
+        ],
+        context: RunContext = BY_HAND,
+    ) -> Changed:
+        """Runs one SQL INSERT, UPDATE or DELETE on the database, which changes what is stored there.
+
+        To look something up use query_database. 用 SQL 修改数据库中的数据；查询请用 query_database。
+
+        Args:
+            sql: one statement; an UPDATE or DELETE needs a WHERE for the rows that are meant. 一条修改语句。
+
+        Returns:
+            How many rows were changed.
+        """
+        try:
+            answer = source.change(sql)
+        except QueryError as error:
+            raise source.failure(error, sql, context.language, writes=True) from None
+        changed = Changed(changed_rows=answer.changed)
+        return Changed(**changed, columns=answer.columns, rows=answer.rows) if answer.rows else changed
+
+    named = change_database.description.replace("on the database", f"on the {source.kind} database", 1)
+    return replace(change_database, description=f"{named}\n{source.overview}")
+
+
+def _rows(source: Database, sql: str) -> Rows:
+    answer = source.run(sql)
     count = len(answer.rows)
     found = Rows(columns=answer.columns, rows=answer.rows, row_count=count, truncated=bool(answer.more))
     if answer.more:
