@@ -126,7 +126,7 @@ def test_swapping_a_folder_for_a_link_gets_nothing_out(root, outside):
     def swap():
         for number in itertools.count():
             for step in (
-                lambda aside: folder.rename(aside),
+                folder.rename,
                 lambda _: folder.symlink_to(outside),
                 lambda _: folder.unlink(),
                 lambda aside: aside.rename(folder),
