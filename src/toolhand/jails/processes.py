@@ -64,22 +64,23 @@ class Child:
     is_ended: bool = False
 
     def kill(self) -> None:
-        """Ends it, waits until it is gone, and takes its folder away."""
+        """Ends it: from here on it does nothing more."""
+        if not self.is_ended:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.process, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Waits until it is gone, and takes its folder and channels away."""
         if self.is_ended:
             return
+        self.kill()
         self.is_ended = True
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self.process, signal.SIGKILL)
         gone = select.poll()
         gone.register(self.process, select.POLLIN)
         gone.poll(2_000)
         os.close(self.process)
         if self.work:
             shutil.rmtree(self.work, ignore_errors=True)
-
-    def close(self) -> None:
-        """Ends it, and its channels too."""
-        self.kill()
         for descriptor in (self.incoming, self.printed):
             with contextlib.suppress(OSError):
                 os.close(descriptor)
@@ -124,6 +125,11 @@ class Zygote:
         # Where many run at once, or a thread each, a second on the wall may be several of the processor's.
         room = Room(readable_paths(), memory_mb=memory_mb, cpu_seconds=int(seconds * 4) + 1)
         return self._ring.take(room.words)
+
+    def retire(self, child: Child) -> None:
+        """Takes a used one away, behind the caller's back."""
+        child.kill()
+        self._ring.retire(child)
 
     def end(self) -> None:
         """Ends the process and all that was forked from it."""

@@ -31,6 +31,7 @@ class Ring(Generic[K, T]):
     def _begin(self) -> None:
         self._owner = os.getpid()
         self._ready: deque[T] = deque()
+        self._used: deque[T] = deque()
         self._key: K | None = None
         self._lock, self._making, self._wanted = threading.Lock(), threading.Lock(), threading.Event()
         self._thread: threading.Thread | None = None
@@ -55,6 +56,19 @@ class Ring(Generic[K, T]):
         finally:
             self._refill()
 
+    def retire(self, one: T) -> None:
+        """Ends one that has been used, behind the caller's back; it must not be able to do anything any more."""
+        self._used.append(one)
+        self._refill()
+
+    def _drop_used(self) -> None:
+        while True:
+            try:
+                used = self._used.popleft()
+            except IndexError:
+                return
+            self._drop(used)
+
     def clear(self) -> None:
         """Ends all that are ready; none is made behind it."""
         if self._owner != os.getpid():
@@ -65,10 +79,11 @@ class Ring(Generic[K, T]):
             self._ready.clear()
         for one in ready:
             self._drop(one)
+        self._drop_used()
 
     def _refill(self) -> None:
         self._wanted.set()
-        if self._size and (self._thread is None or not self._thread.is_alive()):
+        if (self._size or self._used) and (self._thread is None or not self._thread.is_alive()):
             self._thread = threading.Thread(target=self._keep_full, name="toolhand-sandbox", daemon=True)
             self._thread.start()
 
@@ -77,8 +92,9 @@ class Ring(Generic[K, T]):
             self._wanted.wait()
             self._wanted.clear()
             with contextlib.suppress(Exception):  # whoever needs one finds out why
+                self._drop_used()
                 while self._add_one():
-                    pass
+                    self._drop_used()
 
     def _add_one(self) -> bool:
         """Makes one more where one is missing; gives whether it did."""

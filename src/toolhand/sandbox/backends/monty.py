@@ -78,7 +78,8 @@ class MontyBackend:
         finally:
             stop.end()
             calls.stop()
-            worker.close()
+            worker.kill()
+            self._ring.retire(worker)
 
 
 @dataclass(slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Final
 
 from toolhand.jails.conversing import Conversation
@@ -41,8 +40,11 @@ class ProcessBackend:
     def run(self, code: str, calls: Calls, limits: Limits, stop: Stop) -> Ran:
         """Runs one program to its end."""
         zygote = self._zygotes[self.walls()[0]]
-        with contextlib.closing(zygote.child(memory_mb=limits.memory_mb, seconds=limits.seconds)) as child:
+        child = zygote.child(memory_mb=limits.memory_mb, seconds=limits.seconds)
+        try:
             return Conversation(child, calls, limits, stop).run(code)
+        finally:
+            zygote.retire(child)
 
     def end(self) -> None:
         """Ends what is kept ready."""
