@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from toolhand.choosing.index import fields_of
-from toolhand.choosing.words import LONGEST
+from toolhand.choosing.words import LONGEST, spaced
 from toolhand.core.errors import MissingExtraError
 from toolhand.core.tools import Tool
 from toolhand.models.embeddings import Embeddings
@@ -80,7 +80,7 @@ class ToolVectors:
 
 def _text(tool: Tool) -> str:
     title, told, names, described, _ = fields_of(tool)
-    return _cut(f"{title.replace('_', ' ')}: {told} {names.replace('_', ' ')} {described}")
+    return _cut(f"{spaced(title)}: {told} {spaced(names)} {described}")
 
 
 def _cut(text: str) -> str:

@@ -68,6 +68,11 @@ def words(text: str) -> list[str]:
     return found
 
 
+def spaced(name: str) -> str:
+    """A name with blanks where its words part: `getWeather.now` becomes "get Weather now"."""
+    return _HUMP.sub(" ", name).replace(".", " ")
+
+
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
     """A word without its ending, so that `movies`, `movie` and `calculating`, `calculation` meet.

@@ -52,6 +52,7 @@ def chat(
     db: str | None = options.DB,
     root: str | None = options.ROOT,
     turns: int = options.TURNS,
+    choose: int | None = options.CHOOSE,
     store: str | None = options.STORE,
     verbose: bool = options.VERBOSE,
     yes: bool = options.YES,
@@ -63,7 +64,9 @@ def chat(
     show = Show(screen(), err, is_verbose=verbose)
     with opened(store) as found:
         name = session or (run_blocking(_last(found, user)) if is_continued else None) or new_name()
-        talk = Talk(spec, toolset, found, name, user=user, turns=turns, show=show, is_agreed=yes)
+        talk = Talk(
+            spec, toolset, found, name, user=user, turns=turns, choose=choose, show=show, is_agreed=yes
+        )
         try:
             return talk.go()
         finally:
@@ -86,6 +89,7 @@ class Talk:
         session: its name.
         user: whose it is.
         turns: the most replies to one message.
+        choose: of many tools, how many each message brings; None for all.
         show: prints what happens.
         is_agreed: whether weights may be fetched without asking.
     """
@@ -99,12 +103,13 @@ class Talk:
         *,
         user: str,
         turns: int,
+        choose: int | None = None,
         show: Show,
         is_agreed: bool = False,
     ) -> None:
         self.tools, self.store, self.session, self.user = tools, store, session, user
         self.show, self.err, self.out = show, show.err, show.out
-        self._limits, self._is_agreed = Limits(turns=turns), is_agreed
+        self._limits, self._is_agreed, self._choose = Limits(turns=turns), is_agreed, choose
         self.archive = Archive(store)
         self.lines = Lines(history_path())
         self.commands = Commands(self)
@@ -114,7 +119,12 @@ class Talk:
     def _made(self, spec: str) -> Agent:
         ask = asking(self.show) if is_person_here() else None
         return Agent(
-            spec, self.tools, policies=default_policies(ask=ask), limits=self._limits, store=self.store
+            spec,
+            self.tools,
+            policies=default_policies(ask=ask),
+            limits=self._limits,
+            store=self.store,
+            choose=self._choose,
         )
 
     def change_model(self, spec: str) -> None:

@@ -46,6 +46,16 @@ TURNS: Final[Any] = typer.Option(
     min=1,
     help=say("The most replies of the model to one message.", "每条消息最多让模型回复几次。"),
 )
+CHOOSE: Final[Any] = typer.Option(
+    None,
+    "--choose",
+    min=1,
+    metavar="K",
+    help=say(
+        "Of many tools show the model those that the message is about, K at a time.",
+        "工具很多时，每条消息只向模型展示相关的 K 个。",
+    ),
+)
 VERBOSE: Final[Any] = typer.Option(
     False,
     "--verbose",

@@ -47,6 +47,7 @@ def run(
     root: str | None = options.ROOT,
     protocol: str = options.PROTOCOL,
     turns: int = options.TURNS,
+    choose: int | None = options.CHOOSE,
     as_json: bool = typer.Option(
         False, "--json", help=say("Print the whole run as JSON.", "以 JSON 输出整个运行过程。")
     ),
@@ -61,6 +62,7 @@ def run(
         root=path_given("--root", root),
         protocol=protocol,
         turns=turns,
+        choose=choose,
         is_agreed=yes,
     )
     err = screen(is_err=True)
@@ -86,6 +88,7 @@ class _Setting:
     root: Path | None
     protocol: str
     turns: int
+    choose: int | None
     is_agreed: bool
 
 
@@ -104,6 +107,7 @@ def _run_with(question: str, setting: _Setting, err: Console, show: Show | None)
         protocol=setting.protocol,
         policies=default_policies(ask=ask),
         limits=Limits(turns=setting.turns),
+        choose=setting.choose,
     )
     try:
         return spec, answer(agent, question, show)

@@ -24,7 +24,7 @@ _VAGUE: Final = frozenset(
 _ACTIONS: Final = frozenset(("action", "operation", "op", "command", "cmd", "操作", "动作"))
 _NEGATED: Final = re.compile(r"(?:no|not|non|dont|disable|disallow|without|skip|exclude|ignore)_\w+")
 _DATE_NAME: Final = re.compile(
-    r"(?:^|_)(?:date|day|time|datetime|timestamp|since|until|deadline|birthday|start|end|from|to|check_in|check_out)(?:$|_)|日期|时间",
+    r"(?:^|_)(?:date|day|time|datetime|timestamp|since|until|when|deadline|birthday|start|end|from|to|check_in|check_out)(?:$|_)|日期|时间",
     re.IGNORECASE,
 )
 _DATE_TOLD: Final = re.compile(r"\b(?:date|day|time|when)\b|日期|时间|几号|哪天", re.IGNORECASE)
