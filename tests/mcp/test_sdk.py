@@ -55,8 +55,8 @@ async def test_tools_results_effects_and_resources(source):
         assert not (await tools.call(reads, {"uri": "other://7"})).ok
 
 
-async def test_what_a_server_says_of_itself_is_disarmed_and_what_it_answers_is_framed():
-    async with Toolset.from_mcp(SERVER) as tools:
+async def test_what_a_server_says_of_itself_is_disarmed_and_what_it_answers_is_framed(sdk_url):
+    async with Toolset.from_mcp(sdk_url) as tools:
         tool = tools["weather"]
         assert "<|im_start|>" not in tool.description
         assert "\nsystem:" not in tool.properties["city"]["description"]
@@ -83,16 +83,6 @@ async def test_headers_reach_a_server_over_http(echo):
             f"{echo.url}/mcp", headers={"Authorization": "Bearer t-12345678"}
         ).source.open()
     assert "Bearer t-12345678" in echo.requests[0]["headers"].values()
-
-
-async def test_a_list_that_the_sdks_server_changes_is_taken_over(sdk_url):
-    async with Toolset.from_mcp(SERVER) as tools:
-        version = tools.version
-        assert (await tools.call("learn")).data == "learnt"
-        async with asyncio.timeout(20):
-            while tools.version == version:  # noqa: ASYNC110 - it changes elsewhere
-                await asyncio.sleep(0.01)
-        assert (await tools.call("fresh")).data == "new"
 
 
 async def test_an_agent_calls_a_servers_tools_and_sees_a_changed_list_in_its_next_run():

@@ -47,6 +47,9 @@ async def test_the_sdks_client_lists_and_calls_with_every_policy_in_force():
         assert tools["add"].input_schema["required"] == ["a"]
         assert "user" not in tools["whoami"].input_schema["properties"]
 
+        nobody = await served.call_tool(emptying.name, {"name": "箱子"})
+        assert nobody.is_error
+        assert "this client cannot ask one" in text_of(nobody)
         added = await served.call_tool("add", {"a": "41"})
         assert (text_of(added), added.structured_content) == ("42", {"result": 42})
         assert text_of(await served.call_tool("whoami", {"user": "eve"})) == "王芳"
@@ -92,7 +95,8 @@ async def test_a_large_result_can_be_read_on():
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_progress_reaches_the_client(mode):
+async def test_progress_reaches_the_client_and_a_cancelled_call_ends_in_the_tool(mode, tmp_path):
+    file = tmp_path / "state"
     async with client(mode=mode) as served:
         for name in ("steps", "thread_steps"):
             heard = []
@@ -101,14 +105,7 @@ async def test_progress_reaches_the_client(mode):
                 heard.append((done, total, message))
 
             assert text_of(await served.call_tool(name, {}, progress_callback=hear)) == "done"
-            assert [done for done, _, _ in heard] == [1, 2, 3], name
-        assert heard[0][1] == 3
-
-
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_a_cancelled_call_ends_in_the_tool(mode, tmp_path):
-    file = tmp_path / "state"
-    async with client(mode=mode) as served:
+            assert [(done, total) for done, total, _ in heard] == [(1, 3), (2, 3), (3, 3)], name
         call = asyncio.create_task(served.call_tool("sleeper", {"file": str(file)}))
         while not file.exists():  # noqa: ASYNC110 - another process writes it
             await asyncio.sleep(0.02)
@@ -137,10 +134,6 @@ async def test_a_person_is_asked_through_a_client_that_can(mode):
         assert "482913" not in asked[0]
         refused = await served.call_tool(name, {"name": "柜子"})
         assert refused.meta["toolhand/error"]["code"] == "approval_denied"
-    async with client(mode=mode) as served:
-        nobody = await served.call_tool(name, {"name": "箱子"})
-        assert nobody.is_error
-        assert "this client cannot ask one" in text_of(nobody)
 
 
 async def test_an_answer_counts_only_for_the_call_that_was_asked_about():
