@@ -44,7 +44,9 @@ def task_of(request):
 def answered(request):
     """What a model answers that knows every task and takes only constrained prompts until it has a result."""
     task = task_of(request)
-    has_result = any(message.role == "tool" for message in request.messages)
+    has_result = any(
+        m.role == "tool" or "tool_result" in m.text for m in request.messages if m.role != "system"
+    )
     if request.grammar is None and not has_result:
         return "I cannot read this."
     wanted = task.calls_then if has_result else task.calls

@@ -10,7 +10,7 @@ from toolhand.core.messages import Message, Note, Text, ToolCall, ToolResult, Va
 from toolhand.core.tools import ToolChoice
 from toolhand.ladder import Ladder, Profile
 from toolhand.protocols.constrained import PROTOCOL as CONSTRAINED
-from toolhand.protocols.constrained_first import PROTOCOL, has_result
+from toolhand.protocols.constrained_first import PROTOCOL, has_result, opens_a_step
 from toolhand.testing import ScriptedModel
 
 AUTO = ToolChoice()
@@ -56,6 +56,53 @@ def test_a_result_is_where_it_turns(history, is_native):
     assert [item.name for item in request.tools] == ["get_weather"]
     assert request.messages[1:] == tuple(history)
     assert "values found" in request.messages[0].text
+
+
+@tool
+def parcel_state(parcel_no: str) -> str:
+    """Where a parcel is.
+
+    Args:
+        parcel_no: 运单号
+    """
+    return parcel_no
+
+
+@pytest.mark.parametrize(
+    ("data", "opens"),
+    [
+        ({"parcel_no": "P-7"}, True),
+        ([{"运单号": "P-7", "city": "Oslo"}], True),
+        ({"parcels": [{"Parcel_No": "P-7"}]}, True),
+        ({"parcel_no": None}, False),
+        ({"city": "Oslo"}, False),
+        ("P-7", False),
+    ],
+)
+def test_an_id_that_a_further_tool_asks_for_is_decided_on_under_the_schema(data, opens):
+    tools = Toolset([get_weather, parcel_state])
+    history = [ASKED, CALLED, told(Value(data))]
+    assert opens_a_step(history, tools) is opens
+    request = PROTOCOL.render(history, tools, AUTO, "en")
+    assert (request.grammar is not None) is opens
+    went_on = Message(
+        role="assistant", parts=(ToolCall(id="c2", name="parcel_state", arguments={"parcel_no": "P-7"}),)
+    )
+    there = ToolResult(call_id="c2", name="parcel_state", outcome=Value({"parcel_no": "P-7", "at": "home"}))
+    then = [*history, went_on, Message(role="tool", parts=(there,))]
+    assert not opens_a_step(then, tools)
+    assert PROTOCOL.render(then, tools, AUTO, "en").grammar is None
+
+
+def test_what_was_sent_back_as_invented_is_not_shown_once_the_step_before_it_was_taken():
+    error = ToolError(
+        code=ErrorCode.INVALID_ARGUMENT, message="Nobody gave it.", details={"invented": "city"}
+    )
+    history = [ASKED, CALLED, told(error), CALLED, FOUND]
+    request = PROTOCOL.render(history, TOOLS, AUTO, "en")
+    assert request.messages[1:] == (ASKED, CALLED, FOUND)
+    failed = PROTOCOL.render([ASKED, CALLED, FAILED, CALLED, FOUND], TOOLS, AUTO, "en")
+    assert failed.messages[1:] == (ASKED, CALLED, FAILED, CALLED, FOUND)
 
 
 @pytest.mark.parametrize(("language", "word"), [("en", "values found"), ("zh", "数值")])
