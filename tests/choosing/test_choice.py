@@ -11,6 +11,7 @@ from toolhand.core.messages import RawCall
 from toolhand.execution.layers import default_policies
 from toolhand.policies.permission import AccessRule
 from toolhand.testing import ScriptedModel
+from toolhand.toolset import LiveToolset
 
 from .tools import many
 
@@ -166,7 +167,7 @@ def test_a_named_tool_choice_is_shown():
     assert model.requests[0].tool_choice.names == ("read_doll_register",)
 
 
-@pytest.mark.parametrize("protocol", ["json", "react", "template", "constrained"])
+@pytest.mark.parametrize("protocol", ["json", "react", "template", "constrained", "plan", "code"])
 def test_in_every_protocol_only_chosen_tools_are_described(protocol):
     agent, model = agent_of(["fine"], choose=2, protocol=protocol)
     agent.run_sync("the register of barns")
@@ -175,6 +176,39 @@ def test_in_every_protocol_only_chosen_tools_are_described(protocol):
     assert "read_barn_register" in written + str([t.name for t in request.tools])
     assert "read_tumb_register" not in written
     assert len(written) < 6_000
+
+
+class Growing:
+    """A source whose list grows from one look at it to the next."""
+
+    def __init__(self) -> None:
+        self.version = 1
+        self.found = many(3)
+
+    def tools(self) -> list[Tool]:
+        return self.found
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_list_that_changes_is_chosen_from_anew(beside):
+    source = Growing()
+    live = LiveToolset(source)
+    agent, model = agent_of(["a", "b", "c"], [live, *many(61)[60:]] if beside else live, choose=4)
+    session = Session()
+    agent.run_sync("barns", session=session)
+    assert len(offered(model)) == 3 + beside
+    source.found, source.version = many(50), 2
+    agent.run_sync("fists", session=session)
+    assert "read_fist_register" in offered(model)
+    assert "search_tools" in offered(model)
+    assert len(offered(model)) < 12
+    source.found, source.version = many(2), 3
+    agent.run_sync("barns", session=session)
+    assert set(offered(model)) == {tool.name for tool in many(2)} | ({many(61)[60].name} if beside else set())
 
 
 def test_with_an_answer_of_a_type():

@@ -7,6 +7,7 @@ import warnings
 
 import pytest
 
+from tests.timing import cpu_seconds
 from toolhand import Injected, Tool, tool
 from toolhand.builtin import builtin_tools
 from toolhand.core.errors import SettingsError
@@ -305,6 +306,11 @@ def test_the_worst_comes_first():
     found = lint([made(name="查询", description="", data={})])
     order = [finding.severity for finding in found]
     assert order == sorted(order, key=["error", "warning", "advice"].index)
+
+
+def test_a_long_description_costs_no_more_than_its_beginning():
+    tools = [made(state=text(part * 50_000)) for part in ("'a', ", "one of a, ", "可选值：甲、", "must be ")]
+    assert cpu_seconds(lambda: lint(tools), times=1) < 5
 
 
 def test_odd_schemas_do_no_harm():

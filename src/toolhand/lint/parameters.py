@@ -13,6 +13,8 @@ MOST_PARAMETERS: Final = 8
 MOST_LEVELS: Final = 3
 MOST_ACTIONS: Final = 3
 _DEEPEST: Final = 8
+_LONGEST: Final = 2_000
+"""Characters of a description that are looked through."""
 
 _VAGUE: Final = frozenset(
     (
@@ -109,7 +111,7 @@ def meaning(tool: Tool) -> Iterator[Finding]:
 def values(tool: Tool) -> Iterator[Finding]:
     """Options, dates and quantities that are told only in words, or not at all."""
     for path, name, schema in each(tool):
-        facts, told = {"name": path[2:]}, str(schema.get("description") or "")
+        facts, told = {"name": path[2:]}, str(schema.get("description") or "")[:_LONGEST]
         kinds = _kinds(schema)
         if "string" in kinds and not _has_options(schema):
             if match := _OPTIONS.search(told):
