@@ -19,17 +19,18 @@ from toolhand.toolset import Toolset
 
 _WEB: Final = ("fetch_page", "weather", "web_search")
 _MAIL: Final = ("email",)
+_DOCUMENTS: Final = ("documents",)
 """The built-in tools of a source, by their files."""
 
 
-def load_tools(sources: str, *, database: Path | None = None, root: Path | None = None) -> Toolset:
+def load_tools(sources: str, *, database: Path | str | None = None, root: Path | None = None) -> Toolset:
     """The tools from a comma-separated list.
 
     Args:
         sources: "builtin", "web" (weather, search and pages of the internet), "mail" (from the environment's settings), paths of
-            Python files, names of modules, "openapi:" before a document's path or address,
-            or "mcp:" before an MCP server's command, address or `.json` file.
-        database: an SQLite file for the built-in SQL tools.
+            Python files, names of modules, "docs:" before a folder whose documents are searched, "openapi:" before a document's
+            path or address, or "mcp:" before an MCP server's command, address or `.json` file.
+        database: an SQLite file, or a database's URL, for the built-in SQL tools.
         root: a folder for the built-in file tools.
 
     Raises:
@@ -39,8 +40,8 @@ def load_tools(sources: str, *, database: Path | None = None, root: Path | None 
     if not named:
         raise SettingsError(
             say(
-                "no tools are named: write builtin, web, mail, a .py file, a module, openapi:DOCUMENT or mcp:SERVER",
-                "没有指定工具：请写 builtin、web、mail、.py 文件、模块名、openapi:文档 或 mcp:服务器",
+                "no tools are named: write builtin, web, mail, a .py file, a module, docs:FOLDER, openapi:DOCUMENT or mcp:SERVER",
+                "没有指定工具：请写 builtin、web、mail、.py 文件、模块名、docs:文件夹、openapi:文档 或 mcp:服务器",
             )
         )
     found: list[Tool] = []
@@ -51,6 +52,8 @@ def load_tools(sources: str, *, database: Path | None = None, root: Path | None 
             found += offered(BuiltinSettings(web=WebSettings()), _WEB)
         elif source == "mail":
             found += offered(BuiltinSettings(mail=MailSettings.from_environment()), _MAIL)
+        elif source.startswith("docs:"):
+            found += offered(BuiltinSettings(documents=Path(source.removeprefix("docs:"))), _DOCUMENTS)
         elif source.startswith("openapi:"):
             found += Toolset.from_openapi(source.removeprefix("openapi:"))
         elif source.startswith("mcp:"):

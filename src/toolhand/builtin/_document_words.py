@@ -1,7 +1,7 @@
 """The words that a text is found by: Chinese in pairs of characters and single ones, everything else as words.
 
-Pairs find what a dictionary's words do not, such as new names, and need no dictionary: `docs/adr/0021-document-search.md`. Stems are
-the index's own.
+Pairs find what a dictionary's words do not, such as new names, and need no dictionary: `docs/adr/0016-document-search.md`.
+English stems are the index's own.
 """
 
 from __future__ import annotations

@@ -35,6 +35,7 @@ COMMANDS: Final = (
     "drift",
     "plan",
     "sandbox",
+    "documents",
     "tools",
     "mcp",
     "eval",

@@ -18,7 +18,7 @@ from toolhand.cli.sessions import print_message
 from toolhand.cli.show import Show
 from toolhand.cli.shown import screen, shown
 from toolhand.cli.stores import opened
-from toolhand.cli.terminal import is_person_here, path_given
+from toolhand.cli.terminal import is_person_here, path_given, place_given
 from toolhand.cli.words import say
 from toolhand.core.errors import ToolhandError
 from toolhand.execution.layers import default_policies
@@ -58,7 +58,7 @@ def chat(
     yes: bool = options.YES,
 ) -> int:
     err = screen(is_err=True)
-    toolset = load_tools(tools, database=path_given("--db", db), root=path_given("--root", root))
+    toolset = load_tools(tools, database=place_given("--db", db), root=path_given("--root", root))
     spec = model or announced_default(err)
     ensure_weights(spec, err, is_agreed=yes)
     show = Show(screen(), err, is_verbose=verbose)

@@ -12,7 +12,7 @@ import typer
 
 from toolhand.cli.load import load_tools
 from toolhand.cli.options import DB, ROOT
-from toolhand.cli.terminal import path_given
+from toolhand.cli.terminal import path_given, place_given
 from toolhand.cli.words import say
 from toolhand.core.errors import MissingExtraError
 from toolhand.core.language import language_of_person
@@ -60,7 +60,7 @@ def mcp(
     from toolhand.mcp_server.stdio import output_aside, serve_stdio  # noqa: PLC0415
 
     with output_aside():  # what a module prints when it is loaded is no message either
-        found = load_tools(tools, database=path_given("--db", db), root=path_given("--root", root))
+        found = load_tools(tools, database=place_given("--db", db), root=path_given("--root", root))
     serving = Serving(
         found,
         name=name or Path(tools.partition(",")[0]).stem,

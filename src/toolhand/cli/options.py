@@ -22,12 +22,17 @@ TOOLS: Final[Any] = typer.Option(
     "--tools",
     "-t",
     help=say(
-        "builtin, web, mail, a .py file, a module, openapi:DOCUMENT, mcp:SERVER; several with commas",
-        "builtin、web、mail、.py 文件、模块名、openapi:文档 或 mcp:服务器；多个用逗号分隔",
+        "builtin, web, mail, a .py file, a module, docs:FOLDER, openapi:DOCUMENT, mcp:SERVER; several with commas",
+        "builtin、web、mail、.py 文件、模块名、docs:文件夹、openapi:文档 或 mcp:服务器；多个用逗号分隔",
     ),
 )
 DB: Final[Any] = typer.Option(
-    None, "--db", metavar="FILE", help=say("An SQLite file that may be read.", "允许读取的 SQLite 文件。")
+    None,
+    "--db",
+    metavar="FILE",
+    help=say(
+        "An SQLite file, or a database's URL, that may be read.", "允许读取的 SQLite 文件或数据库 URL。"
+    ),
 )
 ROOT: Final[Any] = typer.Option(
     None, "--root", metavar="FOLDER", help=say("A folder that may be read.", "允许读取的文件夹。")

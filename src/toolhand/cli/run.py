@@ -18,7 +18,7 @@ from toolhand.cli.load import load_tools
 from toolhand.cli.models import ensure_weights
 from toolhand.cli.show import Show
 from toolhand.cli.shown import screen, shown, tell
-from toolhand.cli.terminal import Asker, is_person_here, path_given, read_question
+from toolhand.cli.terminal import Asker, is_person_here, path_given, place_given, read_question
 from toolhand.cli.words import say
 from toolhand.core.approvals import Approve, Decision, Deny
 from toolhand.core.context import RunContext
@@ -58,7 +58,7 @@ def run(
     setting = _Setting(
         model=model,
         tools=tools,
-        database=path_given("--db", db),
+        database=place_given("--db", db),
         root=path_given("--root", root),
         protocol=protocol,
         turns=turns,
@@ -84,7 +84,7 @@ class _Setting:
 
     model: str | None
     tools: str
-    database: Path | None
+    database: Path | str | None
     root: Path | None
     protocol: str
     turns: int

@@ -81,6 +81,15 @@ def path_given(option: str, value: str | None) -> Path | None:
     return Path(value)
 
 
+def place_given(option: str, value: str | None) -> Path | str | None:
+    """An option's path, or the URL of a database as it is: a path would take one of its slashes away.
+
+    Raises:
+        SettingsError: when it is empty.
+    """
+    return value if value is not None and "://" in value else path_given(option, value)
+
+
 def shortened(text: str) -> str:
     """A text in one line, not too long for a terminal."""
     line = " ".join(text.split())

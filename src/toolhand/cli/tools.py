@@ -9,7 +9,7 @@ from rich.table import Table
 
 from toolhand.cli.load import load_tools
 from toolhand.cli.shown import screen, shown, tell
-from toolhand.cli.terminal import path_given
+from toolhand.cli.terminal import path_given, place_given
 from toolhand.cli.tools_lint import lint_tools
 from toolhand.cli.words import say
 from toolhand.toolset import Toolset
@@ -23,12 +23,17 @@ TOOLS = typer.Option(
     "--tools",
     "-t",
     help=say(
-        "builtin, web, mail, a .py file, a module, openapi:DOCUMENT, mcp:SERVER; several with commas",
-        "builtin、web、mail、.py 文件、模块名、openapi:文档 或 mcp:服务器；多个用逗号分隔",
+        "builtin, web, mail, a .py file, a module, docs:FOLDER, openapi:DOCUMENT, mcp:SERVER; several with commas",
+        "builtin、web、mail、.py 文件、模块名、docs:文件夹、openapi:文档 或 mcp:服务器；多个用逗号分隔",
     ),
 )
 DB = typer.Option(
-    None, "--db", help=say("An SQLite file, for the SQL tools.", "供 SQL 工具使用的 SQLite 文件。")
+    None,
+    "--db",
+    help=say(
+        "An SQLite file or a database's URL, for the SQL tools.",
+        "供 SQL 工具使用的 SQLite 文件或数据库 URL。",
+    ),
 )
 ROOT = typer.Option(None, "--root", help=say("A folder, for the file tools.", "供文件工具使用的文件夹。"))
 
@@ -36,7 +41,7 @@ ROOT = typer.Option(None, "--root", help=say("A folder, for the file tools.", "�
 @app.command("list", help=say("List tools with their first line.", "列出工具及其第一行说明。"))
 def list_tools(tools: str = TOOLS, db: str | None = DB, root: str | None = ROOT) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
-    for tool in load_tools(tools, database=path_given("--db", db), root=path_given("--root", root)):
+    for tool in load_tools(tools, database=place_given("--db", db), root=path_given("--root", root)):
         first = tool.description.strip().split("\n")[0]
         parameters = ", ".join(name if name in tool.required else f"{name}?" for name in tool.properties)
         table.add_row(f"[bold]{shown(tool.name)}[/]({shown(parameters)})", shown(first), tool.rules.effect)
@@ -51,7 +56,7 @@ def show_tool(
     root: str | None = ROOT,
     provider: str = typer.Option("openai", "--provider", help="openai, anthropic, mcp"),
 ) -> None:
-    found = load_tools(tools, database=path_given("--db", db), root=path_given("--root", root))
+    found = load_tools(tools, database=place_given("--db", db), root=path_given("--root", root))
     schema = Toolset([found[name]]).schemas(provider)[0]
     tell(json.dumps(schema, ensure_ascii=False, indent=2))
 
@@ -66,7 +71,7 @@ def search_tools(
 ) -> int:
     from toolhand.choosing.index import ToolIndex  # noqa: PLC0415 - only this command needs it
 
-    found = load_tools(tools, database=path_given("--db", db), root=path_given("--root", root))
+    found = load_tools(tools, database=place_given("--db", db), root=path_given("--root", root))
     hits = ToolIndex(found).search(question, count)
     table = Table(box=None, pad_edge=False, show_header=False)
     for hit in hits:

@@ -15,7 +15,7 @@ from toolhand.cli import options
 from toolhand.cli.load import load_tools
 from toolhand.cli.models import ensure_weights
 from toolhand.cli.shown import screen, shown, tell
-from toolhand.cli.terminal import path_given
+from toolhand.cli.terminal import path_given, place_given
 from toolhand.cli.words import say
 from toolhand.core.language import language_of_person
 from toolhand.execution.running import run_blocking
@@ -78,7 +78,7 @@ def lint_tools(
     from toolhand.lint import lint  # noqa: PLC0415 - only this command needs it
 
     named = ",".join(sources or ["builtin"])
-    tools = load_tools(named, database=path_given("--db", db), root=path_given("--root", root))
+    tools = load_tools(named, database=place_given("--db", db), root=path_given("--root", root))
     found = lint(tools, ignore=ignore)
     choices = None if model is None else _choices(model, tools, questions, yes=yes)
     if as_json:
