@@ -19,6 +19,7 @@ import logging
 import re
 import sys
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from typing import Any, Final
@@ -95,10 +96,10 @@ def _docx(content: str) -> Iterator[tuple[str, int, str]]:
         with zipfile.ZipFile(io.BytesIO(raw)) as package:
             styles = _heading_styles(_xml(package, "word/styles.xml"))
             body = _xml(package, "word/document.xml")
-    except (zipfile.BadZipFile, KeyError, ET.ParseError, ValueError, EOFError, NotImplementedError, OSError):
+    except (zipfile.BadZipFile, KeyError, ET.ParseError, ValueError, EOFError, OSError, zlib.error):
         raise UnreadableError("broken") from None
-    except RuntimeError:  # a member with a password
-        raise UnreadableError("encrypted") from None
+    except RuntimeError as error:  # a member with a password, or packed in a way that is not known
+        raise UnreadableError("encrypted" if "password" in str(error) else "broken") from None
     if body is None:
         raise UnreadableError("broken")
     headings: list[tuple[int, str]] = []
