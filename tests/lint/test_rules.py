@@ -56,6 +56,12 @@ FOUND = {
     "name-refused": [made(name="查询订单"), made(name="orders.state"), made(name="a" * 65)],
     "parameter-undescribed": [made(order={"type": "string"})],
     "parameter-vague": [made(data=text("the data"))],
+    "parameter-misnamed": [
+        made(city=text("The user's email.")),
+        made(user_name=text("The unique identifier of the customer")),
+        made(order_url={"type": "number", "description": "the place of the order"}),
+        made(is_paid={"type": "integer", "description": "how many were paid"}),
+    ],
     "parameter-untyped": [made(order={"description": "the order's number"})],
     "arguments-open": [
         Tool(name="f_orders", description=GOOD, parameters={"type": "object", "additionalProperties": True})
@@ -98,6 +104,15 @@ LEFT_ALONE = {
     "description-short": [made(description="Area of a rectangle."), made(description="查询订单的物流状态")],
     "name-refused": [made(name="get-order_2")],
     "parameter-vague": [made(value=text("the value of the order in the customer's own currency"))],
+    "parameter-misnamed": [
+        made(city=text("The name of the city.")),
+        made(order_id=text("The order's number.")),
+        made(date=text("The day of the order, as YYYY-MM-DD")),
+        made(user_name=text("How the user is called, not the id")),
+        made(is_paid={"type": "boolean", "description": "whether it is paid"}),
+        made(url=text("The address to fetch.")),
+        made(include_description={"type": "boolean", "description": "whether a description comes along"}),
+    ],
     "object-open": [
         made(prices={"type": "object", "description": "by item", "additionalProperties": {"type": "number"}})
     ],

@@ -1,6 +1,6 @@
 """Reads tools as a model would and names what will confuse it: `lint(tools)`.
 
-A rule is a function over one tool (`naming.py`, `parameters.py`, `effects.py`, `providers.py`) or over all of them
+A rule is a function over one tool (`naming.py`, `parameters.py`, `misnaming.py`, `effects.py`, `providers.py`) or over all
 (`together.py`) that yields findings; what it says, and what to do, stands in `words.py` under its id.
 """
 

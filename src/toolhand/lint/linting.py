@@ -10,11 +10,11 @@ from toolhand.arguments.suggest import closest
 from toolhand.core.errors import SettingsError
 from toolhand.core.language import say
 from toolhand.core.tools import Tool
-from toolhand.lint import effects, naming, parameters, providers, together
+from toolhand.lint import effects, misnaming, naming, parameters, providers, together
 from toolhand.lint.finding import Finding
 from toolhand.lint.words import RULES
 
-_ONE: Final = (*naming.CHECKS, *parameters.CHECKS, *effects.CHECKS, *providers.CHECKS)
+_ONE: Final = (*naming.CHECKS, *parameters.CHECKS, *misnaming.CHECKS, *effects.CHECKS, *providers.CHECKS)
 _ORDER: Final = ("error", "warning", "advice")
 
 

@@ -88,6 +88,13 @@ RULES: Final[dict[str, Rule]] = {
         "“{tool}”的参数名“{name}”看不出含义。",
         "按含义命名，例如 order_id 或 city。",
     ),
+    "parameter-misnamed": Rule(
+        "warning",
+        "the parameter '{name}' of '{tool}' sounds like {sounds}, but is {meant}.",
+        "Rename it after what it takes; keep the old name with aliases={{…}} where models know it.",
+        "“{tool}”的参数“{name}”听起来是 {sounds}，实际却是 {meant}。",
+        "按实际含义改名；若模型已熟悉旧名，用 aliases={{…}} 保留。",
+    ),
     "parameter-untyped": Rule(
         "warning",
         "the parameter '{name}' of '{tool}' takes a value of any type.",
