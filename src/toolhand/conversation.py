@@ -26,7 +26,7 @@ from toolhand.core.events import (
     TextDelta,
 )
 from toolhand.core.history_events import HistoryHealed
-from toolhand.core.language import language_of
+from toolhand.core.language import language_of, say
 from toolhand.core.messages import Message, Note, Reply, Text, ToolCall, user
 from toolhand.core.tools import ToolChoice
 from toolhand.observability import listening
@@ -115,6 +115,7 @@ class Conversation:
         """The run, once it has the session to itself."""
         if (seconds := self.asked.limits.seconds) is not None:
             self._know(deadline=time.monotonic() + seconds)
+        self.tools.dispatch.warm_up()
         if self.asked.history:
             self._take_over()
         session, start = self.session, self.session.count
@@ -152,7 +153,12 @@ class Conversation:
 
     async def _check_exists(self) -> None:
         if not await self.session.exists():
-            raise SessionError(f"there is no session '{self.session.id}': there is nothing to resume")
+            raise SessionError(
+                say(
+                    f"there is no session '{self.session.id}': there is nothing to resume",
+                    f"没有会话“{self.session.id}”，无法继续",
+                )
+            )
 
     async def _go_on(self) -> None:
         """Goes on with an interrupted run, with what it knew."""
@@ -164,7 +170,10 @@ class Conversation:
             self.planning.recall(*told, self._base)
         if not session.is_under_way:
             raise SettingsError(
-                f"the last run of session '{session.id}' has come to its end: there is nothing to resume"
+                say(
+                    f"the last run of session '{session.id}' has come to its end: there is nothing to resume",
+                    f"会话“{session.id}”的上一次运行已经结束，没有可以继续的",
+                )
             )
         if waiting := session.unanswered:
             settling = Settling(session, self.tools, self.context)

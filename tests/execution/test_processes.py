@@ -21,14 +21,15 @@ from pydantic import Field
 
 from tests.execution import faulty_tools
 from tests.execution.processes import Calls, gone, in_process, isolated, workers
-from toolhand import Toolset, tool
+from toolhand import Agent, Toolset, tool
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, SettingsError, ToolDefinitionError
 from toolhand.core.events import CallFailed
 from toolhand.core.messages import ToolCall
 from toolhand.execution.workers import linux, nodes
-from toolhand.execution.workers.definition import check_isolation
+from toolhand.execution.workers.definition import check_isolation, define
 from toolhand.execution.workers.pool import PROCESSES, ProcessPool
+from toolhand.testing import ScriptedModel
 
 FACTOR = 3
 
@@ -480,3 +481,19 @@ async def test_a_system_without_another_file_to_open_answers_and_recovers(monkey
 
 def _no_more_files():
     raise OSError(24, "Too many open files")
+
+
+async def test_the_first_run_of_an_agent_starts_its_processes_while_the_model_is_asked():
+    there = tool(faulty_tools.quick, isolation="process")
+
+    class Waits(ScriptedModel):
+        async def complete(self, request):
+            async with asyncio.timeout(60):
+                while not PROCESSES.is_ready(define(there)):
+                    await asyncio.sleep(0.01)
+            return await super().complete(request)
+
+    PROCESSES.close()
+    assert not PROCESSES.is_ready(define(there))
+    run = await Agent(Waits(["it was ready"]), [there]).run("?")
+    assert run.text == "it was ready"

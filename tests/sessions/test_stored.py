@@ -202,15 +202,16 @@ async def test_only_a_holder_may_add(store):
 
 async def test_a_run_of_one_session_waits_for_another_agents_and_not_for_ever(store):
     store.wait_seconds = 0.3
-    go = asyncio.Event()
+    inside, go = asyncio.Event(), asyncio.Event()
 
     class Waits(ScriptedModel):
         async def complete(self, request):
+            inside.set()
             await go.wait()
             return await super().complete(request)
 
     first = asyncio.ensure_future(Agent(Waits(["a"]), store=store).run("1", session="s"))
-    await asyncio.sleep(0.05)
+    await inside.wait()
     with pytest.raises(SessionError, match="in use for 0.3 seconds by this process"):
         await counting(store).run("2", session="s")
     go.set()

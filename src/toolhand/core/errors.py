@@ -9,7 +9,7 @@ What a *model* got wrong, or what went wrong while running an errand for it, is 
     ├── SettingsError           a setting, a model name or a file that cannot be used
     │   └── SessionError        a session is somebody else's, is in use, is unknown, or was taken over
     ├── StoreError              the place where sessions are kept failed: gone, full, read-only, too new
-    ├── ToolFailure             raised by a tool on purpose: the only one whose text a model sees
+    ├── ToolFailure             raised by a tool on purpose: its text is for the model
     ├── FatalError              raised by a tool to end the whole run
     ├── MissingExtraError       an optional dependency is not installed
     ├── WeightsError            a model's weights are missing, damaged or cannot be fetched
@@ -21,6 +21,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
+
+from toolhand.core.language import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -138,13 +140,18 @@ class MissingExtraError(ToolhandError, ImportError):
 
     def __init__(self, extra: str, purpose: str) -> None:
         self.extra = extra
-        super().__init__(f"{purpose} needs the extra '{extra}': pip install 'toolhand[{extra}]'")
+        super().__init__(
+            say(
+                f"{purpose} needs the extra '{extra}': pip install 'toolhand[{extra}]'",
+                f"{purpose}：需要额外组件“{extra}”：pip install 'toolhand[{extra}]'",
+            )
+        )
 
 
 class ToolFailure(ToolhandError):  # noqa: N818 - what a tool says on purpose, not an accident
     """What a tool raises to tell the model, in its own words, why it could not do the errand.
 
-    It is the only exception whose text a model sees; any other becomes one neutral sentence, and the log keeps the rest.
+    Of other exceptions a model is told one neutral sentence, and the log keeps the rest (but see docs/adr/0008-policies.md).
 
     Args:
         message: one sentence that a model can act on, without secrets.

@@ -78,6 +78,7 @@ class Dispatcher:
 
             for tool in isolated:
                 check_isolation(tool)
+        self._cold = isolated
         self.tools = tools
         settings = settings or BindSettings(clock=local_time)
         languages: tuple[Language, ...] = ("en", "zh")
@@ -86,6 +87,14 @@ class Dispatcher:
         self._way = chain(self.policies, invoke)
         self.layers = self._way.layers
         self._most_parallel = most_parallel
+
+    def warm_up(self) -> None:
+        """Begins, once, to start the processes of tools that have some of their own; meanwhile the model can be asked."""
+        if self._cold:
+            from toolhand.execution.workers.running import warm_up  # noqa: PLC0415 - as above
+
+            cold, self._cold = self._cold, []
+            warm_up(cold)
 
     async def __call__(
         self, call: ToolCall, context: RunContext, choice: ToolChoice | None = None

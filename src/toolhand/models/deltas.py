@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from toolhand.core.errors import ModelError, ModelFault
+from toolhand.core.language import say
 from toolhand.core.messages import ModelOutput, Odds, RawCall, Usage
 from toolhand.core.tools import Tool
 from toolhand.models.faults import quoted, refuse_error
@@ -80,7 +81,10 @@ class EventDecoder:
         if not line.strip():
             if self._pending:
                 raise ModelError(
-                    f"the model's server streamed something that is not JSON: {quoted(self._pending)}",
+                    say(
+                        f"the model's server streamed something that is not JSON: {quoted(self._pending)}",
+                        f"模型服务流式返回的内容不是 JSON：{quoted(self._pending)}",
+                    ),
                     fault=ModelFault.GARBLED,
                     retryable=True,
                 )

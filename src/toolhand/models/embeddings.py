@@ -16,6 +16,7 @@ import aiohttp
 from yarl import URL
 
 from toolhand.core.errors import ModelError, ModelFault, SettingsError
+from toolhand.core.language import say
 from toolhand.models.connections import Connections, Retries, Timeouts
 from toolhand.models.refusals import address, refusal, unreachable
 from toolhand.models.resolve import ADAPTERS, providers
@@ -113,9 +114,17 @@ class Embeddings:
                 async for piece in response.content.iter_any():
                     raw += piece
                     if len(raw) > MOST_BYTES:
-                        raise _no_vectors(self._url, "more than 64 MB")
+                        raise _no_vectors(
+                            say(
+                                f"{address(self._url)} answered with more than 64 MB",
+                                f"{address(self._url)} 返回了超过 64 MB 的内容",
+                            )
+                        )
         except TimeoutError:
-            message = f"{address(self._url)} gave no vectors within {self._seconds:g} seconds"
+            message = say(
+                f"{address(self._url)} gave no vectors within {self._seconds:g} seconds",
+                f"{address(self._url)} 在 {self._seconds:g} 秒内没有返回向量",
+            )
             raise ModelError(message, fault=ModelFault.TIMEOUT, retryable=True) from None
         except (aiohttp.ClientError, OSError) as error:
             raise unreachable(self._url, error, Timeouts(connect=self._seconds)) from None
@@ -140,12 +149,17 @@ def _read(raw: bytes, wanted: int, url: URL) -> list[list[float]]:
     except (ValueError, KeyError, TypeError, AttributeError):
         found = []
     if len(found) != wanted or not all(found) or len({len(vector) for vector in found}) != 1:
-        raise _no_vectors(url, "something else than one vector for each text")
+        raise _no_vectors(
+            say(
+                f"{address(url)} answered with something else than one vector for each text",
+                f"{address(url)} 没有为每段文本返回一个向量",
+            )
+        )
     return found
 
 
-def _no_vectors(url: URL, what: str) -> ModelError:
-    return ModelError(f"{address(url)} answered with {what}", fault=ModelFault.GARBLED)
+def _no_vectors(what: str) -> ModelError:
+    return ModelError(what, fault=ModelFault.GARBLED)
 
 
 def _parted(model: str) -> tuple[str, str, str]:

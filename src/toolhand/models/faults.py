@@ -11,6 +11,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from toolhand.core.errors import ModelError, ModelFault
+from toolhand.core.language import say
 from toolhand.core.retry_after import seconds_of
 
 PASSING: Final = frozenset({
@@ -94,7 +95,10 @@ def refuse_error(body: Mapping[str, Any], *, status: int | None = None) -> None:
     wait = wait_in(body)
     fault = fault_of(status, json.dumps(body, ensure_ascii=False, default=str), says_when=wait is not None)
     raise ModelError(
-        f"the model's server reported an error: {quoted(error_text(body))}",
+        say(
+            f"the model's server reported an error: {quoted(error_text(body))}",
+            f"模型服务报告了错误：{quoted(error_text(body))}",
+        ),
         fault=fault,
         status=status,
         retryable=fault in PASSING,

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from toolhand.core.errors import MissingExtraError, ModelError, ModelFault, SettingsError, WeightsError
 from toolhand.core.events import TextDelta
+from toolhand.core.language import say
 from toolhand.core.messages import ModelOutput, ModelRequest
 from toolhand.models.cores import chosen_threads
 from toolhand.models.deltas import StreamedOutput
@@ -162,14 +163,17 @@ class LocalModel:
         if isinstance(error, ModelError) and "exceed" in str(error) and "context size" in str(error):
             tokens = self.settings.context_tokens
             return ModelError(
-                f"the conversation is longer than the context of {self.name} ({tokens} tokens): "
-                "start a new session, shorten the tools, or give context_tokens=…",
+                say(
+                    f"the conversation is longer than the context of {self.name} ({tokens} tokens): "
+                    "start a new session, shorten the tools, or give context_tokens=…",
+                    f"对话超出了 {self.name} 的上下文（{tokens} 个 token）：请新建会话、精简工具，或设置 context_tokens=…",
+                ),
                 fault=ModelFault.CONTEXT_OVERFLOW,
                 status=400,
             )
         if isinstance(error, ModelError):
             return error
-        return ModelError(f"{self.name} could not answer: {error}")
+        return ModelError(say(f"{self.name} could not answer: {error}", f"{self.name} 无法回答：{error}"))
 
 
 def _as_chunk(chunk: Any) -> Any:

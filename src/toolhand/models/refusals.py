@@ -12,6 +12,7 @@ import aiohttp
 from yarl import URL
 
 from toolhand.core.errors import ModelError, ModelFault
+from toolhand.core.language import say
 from toolhand.core.retry_after import retry_after
 from toolhand.models.connections import Timeouts
 from toolhand.models.faults import PASSING, error_text, fault_of, quoted, wait_in
@@ -27,7 +28,10 @@ def address(url: URL) -> str:
 def cut(url: URL) -> ModelError:
     """The answer broke off."""
     return ModelError(
-        f"the connection to {address(url)} was cut before the answer was complete",
+        say(
+            f"the connection to {address(url)} was cut before the answer was complete",
+            f"与 {address(url)} 的连接在回答完成之前中断",
+        ),
         fault=ModelFault.CUT,
         retryable=True,
     )
@@ -36,14 +40,23 @@ def cut(url: URL) -> ModelError:
 def not_json(url: URL, raw: bytes) -> ModelError:
     """The answer is something else than the protocol says."""
     text = raw[:4000].decode("utf-8", "replace")
-    what = "a web page" if "<html" in text.lower() else f"something that is not JSON: {quoted(text)}"
-    return ModelError(f"{address(url)} answered with {what}", fault=ModelFault.GARBLED, retryable=True)
+    if "<html" in text.lower():
+        message = say(f"{address(url)} answered with a web page", f"{address(url)} 返回的是网页")
+    else:
+        message = say(
+            f"{address(url)} answered with something that is not JSON: {quoted(text)}",
+            f"{address(url)} 返回的内容不是 JSON：{quoted(text)}",
+        )
+    return ModelError(message, fault=ModelFault.GARBLED, retryable=True)
 
 
 def no_reply(url: URL) -> ModelError:
     """The provider gave nothing but the word that it refuses."""
     return ModelError(
-        f"{address(url)} gave no reply: its content filter refused what was asked or what would have been said",
+        say(
+            f"{address(url)} gave no reply: its content filter refused what was asked or what would have been said",
+            f"{address(url)} 没有回答：它的内容过滤器拒绝了问题或将要给出的回答",
+        ),
         fault=ModelFault.CONTENT_FILTER,
     )
 
@@ -52,25 +65,55 @@ def unreachable(url: URL, error: BaseException, timeouts: Timeouts) -> ModelErro
     """No answer came at all."""
     where = address(url)
     if isinstance(error, aiohttp.ClientConnectorCertificateError | ssl.SSLError):
-        message = f"{where} has a certificate that cannot be trusted: check the address"
+        message = say(
+            f"{where} has a certificate that cannot be trusted: check the address",
+            f"{where} 的证书不可信：请检查地址",
+        )
         return ModelError(message, fault=ModelFault.UNTRUSTED)
     if isinstance(error, aiohttp.ClientConnectorSSLError):
-        message = f"{where} does not speak TLS as it should: is it http:// that is meant?"
+        message = say(
+            f"{where} does not speak TLS as it should: is it http:// that is meant?",
+            f"{where} 的 TLS 不正常：是否应写成 http://？",
+        )
         return ModelError(message, fault=ModelFault.UNTRUSTED)
     if isinstance(error, aiohttp.ConnectionTimeoutError | aiohttp.SocketTimeoutError):
         seconds = f"timeout 'connect', {timeouts.connect:g} s"
-        return _passing(ModelFault.TIMEOUT, f"{where} did not take a connection in time ({seconds})")
+        return _passing(
+            ModelFault.TIMEOUT,
+            say(
+                f"{where} did not take a connection in time ({seconds})",
+                f"{where} 没有及时接受连接（{seconds}）",
+            ),
+        )
     if isinstance(error, TimeoutError):
         seconds = f"timeout 'first_byte', {timeouts.first_byte:g} s"
-        return _passing(ModelFault.TIMEOUT, f"{where} did not begin to answer in time ({seconds})")
+        return _passing(
+            ModelFault.TIMEOUT,
+            say(
+                f"{where} did not begin to answer in time ({seconds})",
+                f"{where} 没有及时开始回答（{seconds}）",
+            ),
+        )
     if isinstance(error, aiohttp.ClientConnectorDNSError):
-        message = f"{where} cannot be reached: the host '{url.host}' is not known"
+        message = say(
+            f"{where} cannot be reached: the host '{url.host}' is not known",
+            f"无法连接 {where}：找不到主机“{url.host}”",
+        )
     elif not isinstance(error, aiohttp.ClientConnectorError):
-        return _passing(ModelFault.CUT, f"{where} closed the connection without an answer")
+        return _passing(
+            ModelFault.CUT,
+            say(f"{where} closed the connection without an answer", f"{where} 没有回答就关闭了连接"),
+        )
     elif isinstance(error.os_error, ConnectionRefusedError):
-        message = f"{where} refused the connection: is the server running there?"
+        message = say(
+            f"{where} refused the connection: is the server running there?",
+            f"{where} 拒绝连接：服务是否在那里运行？",
+        )
     else:
-        message = f"{where} cannot be reached: {error.os_error.strerror or 'no connection'}"
+        message = say(
+            f"{where} cannot be reached: {error.os_error.strerror or 'no connection'}",
+            f"无法连接 {where}：{error.os_error.strerror or '没有连接'}",
+        )
     return _passing(ModelFault.UNREACHABLE, message)
 
 
@@ -101,34 +144,52 @@ def refusal(
     """
     body = _parsed(raw)
     words = _words(body, api_key)
-    said = f": {words}" if words else ""
-    where = f"{address(url)} (status {status})"
+    said = say(f": {words}", f"：{words}") if words else ""
+    where = say(f"{address(url)} (status {status})", f"{address(url)}（状态码 {status}）")
     wait = retry_after(headers)
     wait = wait_in(body) if wait is None else wait
     if 300 <= status < 400:
         target = headers.get("Location", "elsewhere")
-        message = f"{where} sends on to {_without_secrets(target, api_key)}: give that as base_url"
+        target = _without_secrets(target, api_key)
+        message = say(
+            f"{where} sends on to {target}: give that as base_url",
+            f"{where} 转到了 {target}：请把它写成 base_url",
+        )
         return ModelError(message, fault=ModelFault.MOVED, status=status)
     everything = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
     fault = fault_of(status, everything, says_when=wait is not None)
-    key = "did not accept the API key" if api_key else "needs an API key"
-    message = where + _SENTENCES.get(fault, " refused the request{said}").format(
+    key = (
+        say("did not accept the API key", "不接受该 API key")
+        if api_key
+        else say("needs an API key", "需要 API key")
+    )
+    message = where + say(*_SENTENCES.get(fault, (" refused the request{said}", " 拒绝了请求{said}"))).format(
         said=said, key=key, model=model, variable=key_variable
     )
     return ModelError(message, fault=fault, status=status, retryable=fault in PASSING, retry_after=wait)
 
 
-_SENTENCES: Final[Mapping[ModelFault, str]] = {
-    ModelFault.KEY: " {key}, see {variable} or api_key=…{said}",
-    ModelFault.UNKNOWN_MODEL: " knows no model '{model}', or base_url is wrong{said}",
-    ModelFault.QUOTA: ": the account's quota is used up{said}",
-    ModelFault.RATE_LIMITED: " asks for fewer requests{said}",
-    ModelFault.OVERLOADED: " is overloaded{said}",
-    ModelFault.FAILED: " failed{said}",
-    ModelFault.TIMEOUT: " gave up waiting{said}",
-    ModelFault.CONTENT_FILTER: " refuses the content{said}",
-    ModelFault.CONTEXT_OVERFLOW: " says that the conversation is longer than what the model '{model}' can read{said}",
+_SENTENCES: Final[Mapping[ModelFault, tuple[str, str]]] = {
+    ModelFault.KEY: (
+        " {key}, see {variable} or api_key=…{said}",
+        " {key}，请检查 {variable} 或 api_key=…{said}",
+    ),
+    ModelFault.UNKNOWN_MODEL: (
+        " knows no model '{model}', or base_url is wrong{said}",
+        " 没有模型“{model}”，或者 base_url 不对{said}",
+    ),
+    ModelFault.QUOTA: (": the account's quota is used up{said}", "：账户额度已用完{said}"),
+    ModelFault.RATE_LIMITED: (" asks for fewer requests{said}", " 要求减少请求{said}"),
+    ModelFault.OVERLOADED: (" is overloaded{said}", " 过载{said}"),
+    ModelFault.FAILED: (" failed{said}", " 出错{said}"),
+    ModelFault.TIMEOUT: (" gave up waiting{said}", " 等待超时{said}"),
+    ModelFault.CONTENT_FILTER: (" refuses the content{said}", " 拒绝该内容{said}"),
+    ModelFault.CONTEXT_OVERFLOW: (
+        " says that the conversation is longer than what the model '{model}' can read{said}",
+        " 表示对话超出了模型“{model}”能读的长度{said}",
+    ),
 }
+"""What follows the address, in English and Chinese."""
 
 
 def _parsed(raw: bytes) -> Any:

@@ -15,6 +15,7 @@ from yarl import URL
 
 from toolhand.core.errors import ModelError, ModelFault, SettingsError
 from toolhand.core.events import ModelRetried, TextDelta
+from toolhand.core.language import say
 from toolhand.core.messages import ModelOutput, ModelRequest
 from toolhand.models.announcing import announce
 from toolhand.models.connections import Connections, Retries, Timeouts
@@ -246,7 +247,10 @@ class RemoteModel:
             limit = "total" if left < self._timeouts.between_bytes else "between_bytes"
             seconds = getattr(self._timeouts, limit)
             raise ModelError(
-                f"{address(response.url)} did not end its answer in time (timeout '{limit}', {seconds:g} s)",
+                say(
+                    f"{address(response.url)} did not end its answer in time (timeout '{limit}', {seconds:g} s)",
+                    f"{address(response.url)} 没有及时答完（timeout '{limit}'，{seconds:g} 秒）",
+                ),
                 fault=ModelFault.TIMEOUT,
                 retryable=limit != "total",
             ) from error
@@ -257,7 +261,10 @@ class RemoteModel:
 def _bounded(received: int, most: int, url: URL) -> int:
     if received > most:
         raise ModelError(
-            f"{address(url)} sent more than {most // 1024:,} KB in one answer, and it was given up",
+            say(
+                f"{address(url)} sent more than {most // 1024:,} KB in one answer, and it was given up",
+                f"{address(url)} 一次回答超过 {most // 1024:,} KB，已放弃",
+            ),
             fault=ModelFault.GARBLED,
         )
     return received

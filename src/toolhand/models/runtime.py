@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolhand.core.errors import ModelError, WeightsError
+from toolhand.core.language import say
 from toolhand.models.cores import idle_cores
 
 BATCH_TOKENS: Final = 256
@@ -92,11 +93,14 @@ class Runtime:
         """
         if os.getpid() != self._process_id:
             raise ModelError(
-                "a loaded model does not survive a fork: make the agent in the process that uses it"
+                say(
+                    "a loaded model does not survive a fork: make the agent in the process that uses it",
+                    "已加载的模型无法在 fork 之后使用：请在使用它的进程里创建 agent",
+                )
             )
         with self._idle:
             if self._is_closing:
-                raise ModelError("the model is being closed")
+                raise ModelError(say("the model is being closed", "模型正在关闭"))
             self._running += 1
         # A daemon, as the end of the program must not wait for a long answer; `close` ends it properly.
         thread = threading.Thread(
@@ -121,7 +125,7 @@ class Runtime:
                 self._running -= 1
                 self._idle.notify_all()
         if self._is_closing:
-            error = error or ModelError("the model was closed while it answered")
+            error = error or ModelError(say("the model was closed while it answered", "模型在回答时被关闭"))
         finished(error)
 
     def close(self) -> None:

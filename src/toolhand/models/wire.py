@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from toolhand.core.errors import ModelError, ModelFault
 from toolhand.core.jsonable import jsonable, result_text
-from toolhand.core.language import Language
+from toolhand.core.language import Language, say
 from toolhand.core.marks import NATIVE_MARKS, unforgeable
 from toolhand.core.messages import (
     FinishReason,
@@ -255,7 +255,10 @@ def output(body: Any, tools: Sequence[Tool] = (), dialect: Dialect | None = None
     message = choice.get("message") if isinstance(choice, Mapping) else None
     if not isinstance(choice, Mapping) or not isinstance(message, Mapping):
         raise ModelError(
-            f"the model's server answered without a reply in it: {quoted(json.dumps(body, ensure_ascii=False))}",
+            say(
+                f"the model's server answered without a reply in it: {quoted(json.dumps(body, ensure_ascii=False))}",
+                f"模型服务的回答里没有内容：{quoted(json.dumps(body, ensure_ascii=False))}",
+            ),
             fault=ModelFault.GARBLED,
             retryable=True,
         )

@@ -8,7 +8,7 @@ from typing import Any, Literal, TextIO, TypeAlias
 
 from toolhand.core.errors import SessionError
 from toolhand.core.jsonable import jsonable, result_text
-from toolhand.core.language import Language
+from toolhand.core.language import Language, say
 from toolhand.core.messages import Message, Note, Text, ToolResult
 from toolhand.sessions import codec
 from toolhand.sessions.entries import Hit, Summary
@@ -54,7 +54,12 @@ class Archive:
         """
         found = await self.store.find(session_id)
         if found is None:
-            raise SessionError(f"there is no session '{session_id}' in the store {self.store.name}")
+            raise SessionError(
+                say(
+                    f"there is no session '{session_id}' in the store {self.store.name}",
+                    f"存储 {self.store.name} 里没有会话“{session_id}”",
+                )
+            )
         if user is not None and found.owner != user:
             raise SessionError(refusal(session_id, user))
         return found

@@ -14,6 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from toolhand.core.language import say
+
 _SEPARATOR: Final = "|"
 
 
@@ -79,5 +81,10 @@ def described(holder: str) -> str:
     machine, _, rest = holder.partition(_SEPARATOR)
     number = rest.partition(_SEPARATOR)[0]
     if machine == _machine():
-        return "this process" if number == str(os.getpid()) else f"process {number} on this machine"
-    return f"process {number} on {machine.partition(' ')[0] or 'another machine'}"
+        if number == str(os.getpid()):
+            return say("this process", "本进程")
+        return say(f"process {number} on this machine", f"本机的进程 {number} ")
+    where = machine.partition(" ")[0]
+    return say(
+        f"process {number} on {where or 'another machine'}", f"{where or '另一台机器'} 上的进程 {number} "
+    )

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from toolhand.core.errors import SessionError, StoreError
+from toolhand.core.language import say
 from toolhand.sessions.entries import Busy, Lease
 from toolhand.sessions.holder import described, new_holder
 from toolhand.sessions.store import SessionStore
@@ -39,7 +40,9 @@ async def leased(session: StoredSession, user: str) -> AsyncIterator[Lease]:
     except TimeoutError:
         if not limit.expired():
             raise
-        raise SessionError(_busy(session.id, "another run of this process", store)) from None
+        raise SessionError(
+            _busy(session.id, say("another run of this process", "本进程的另一次运行"), store)
+        ) from None
     try:
         lease = await _claimed(session, user, until)
         beat = asyncio.ensure_future(_beating(store, lease))
@@ -111,7 +114,9 @@ async def _beating(store: SessionStore, lease: Lease) -> None:
 
 
 def _busy(session_id: str, holder: str, store: SessionStore) -> str:
-    return (
-        f"the session '{session_id}' was in use for {store.wait_seconds:g} seconds by {holder}: "
-        "try again when that run has ended, or use another session"
+    seconds = f"{store.wait_seconds:g}"
+    return say(
+        f"the session '{session_id}' was in use for {seconds} seconds by {holder}: "
+        "try again when that run has ended, or use another session",
+        f"会话“{session_id}”在 {seconds} 秒内一直被{holder}占用：请等那次运行结束后再试，或使用另一个会话",
     )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from toolhand.core.errors import SessionError
+from toolhand.core.language import say
 from toolhand.sessions.entries import AuditQuery, AuditRow, Busy, Entry, Hit, Lease, Summary
 from toolhand.sessions.holder import is_dead
 from toolhand.sessions.searching import Looking, words_of
@@ -250,15 +251,17 @@ def _fits(row: AuditRow, query: AuditQuery) -> bool:
 
 def gone(session_id: str) -> str:
     """What is said to a run whose session there is no more."""
-    return (
+    return say(
         f"the session '{session_id}' is not in its store any more: while this run went on it was removed, "
-        "or another store was put in its place"
+        "or another store was put in its place",
+        f"会话“{session_id}”已不在存储里：运行期间它被删除，或存储被换成了另一个",
     )
 
 
 def taken_over(session_id: str) -> str:
     """What is said to a run whose session another has by now."""
-    return (
+    return say(
         f"the session '{session_id}' was taken over by another run, as this one was out of touch for too long: "
-        "what it did until then is kept; resume the session instead of going on"
+        "what it did until then is kept; resume the session instead of going on",
+        f"会话“{session_id}”已被另一次运行接管，因为这次运行失联太久：之前做的都已保存；请用 resume 继续该会话",
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeVar
 
 from toolhand.core.errors import StoreError
+from toolhand.core.language import say
 
 T = TypeVar("T")
 
@@ -104,8 +105,11 @@ def migrate(
     version, newest = int(rows[0][0]), migrations[-1].number
     if version > newest:
         raise StoreError(
-            f"the store {name} has schema {version}, and this version of toolhand knows schemas up to {newest}: "
-            "update toolhand, or name another store"
+            say(
+                f"the store {name} has schema {version}, and this version of toolhand knows schemas up to {newest}: "
+                "update toolhand, or name another store",
+                f"存储 {name} 的结构版本是 {version}，而这个版本的 toolhand 只认识到 {newest}：请升级 toolhand，或换一个存储",
+            )
         )
     for migration in migrations[version:]:
         for statement in migration.statements:

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from toolhand.core.errors import MissingExtraError, StoreError
+from toolhand.core.language import say
 from toolhand.sessions.background import elsewhere
 from toolhand.sessions.entries import AuditRow, Entry, Lease
 from toolhand.sessions.migrations import MIGRATIONS, Migration, Rows, Script, migrate
@@ -219,17 +220,35 @@ class PostgresStore(SqlStore):
     def _meant(self, error: Exception) -> StoreError:
         code = getattr(error, "sqlstate", None) or ""
         why = {
-            "28P01": "the password is wrong: see the URL",
-            "28000": "the user may not log in: see the URL and the server's pg_hba.conf",
-            "3D000": "there is no such database: make it, or see the URL",
-            "42501": "the user lacks a right: it needs CREATE on the database, or a schema 'toolhand' of its own",
-            "53100": "the server's disk is full: make room, then resume the session",
-            "53300": "the server has no connection left: close others, or ask for fewer",
+            "28P01": say("the password is wrong: see the URL", "密码不对：请检查 URL"),
+            "28000": say(
+                "the user may not log in: see the URL and the server's pg_hba.conf",
+                "该用户不能登录：请检查 URL 和服务器的 pg_hba.conf",
+            ),
+            "3D000": say(
+                "there is no such database: make it, or see the URL", "没有这个数据库：请先创建，或检查 URL"
+            ),
+            "42501": say(
+                "the user lacks a right: it needs CREATE on the database, or a schema 'toolhand' of its own",
+                "用户权限不足：需要数据库的 CREATE 权限，或自己的 schema 'toolhand'",
+            ),
+            "53100": say(
+                "the server's disk is full: make room, then resume the session",
+                "服务器磁盘已满：腾出空间后继续该会话",
+            ),
+            "53300": say(
+                "the server has no connection left: close others, or ask for fewer",
+                "服务器没有空闲连接：请关闭其他连接，或减少连接数",
+            ),
         }.get(code)
         if why is None and _is_passing(error):
-            why = f"the server could not be reached for {self._patience:g} seconds: see that it runs, then resume the session"
+            why = say(
+                f"the server could not be reached for {self._patience:g} seconds: see that it runs, then resume the session",
+                f"{self._patience:g} 秒内无法连接服务器：请确认它在运行，然后继续该会话",
+            )
+        why = why or f"{type(error).__name__}: {error}"
         return StoreError(
-            f"the store {self.name} cannot be used: {why or f'{type(error).__name__}: {error}'}"
+            say(f"the store {self.name} cannot be used: {why}", f"存储 {self.name} 无法使用：{why}")
         )
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from toolhand.core.approvals import Decision, decision_from_json, decision_to_json
 from toolhand.core.errors import SessionError, SettingsError
+from toolhand.core.language import say
 from toolhand.core.messages import Message, Text, ToolCall, ToolResult
 from toolhand.policies.sharing.turnstile import Turnstile
 from toolhand.sessions import codec
@@ -131,7 +132,12 @@ class Session:
         while (place := self._last_user()) is None and await self.load_older():
             pass
         if place is None:
-            raise SessionError(f"the session '{self.id}' has no message of a user that could be undone")
+            raise SessionError(
+                say(
+                    f"the session '{self.id}' has no message of a user that could be undone",
+                    f"会话“{self.id}”没有可以撤回的用户消息",
+                )
+            )
         length = self._tail.offset + place
         words = self._tail.messages[place].text
         self._undone(length)
@@ -292,6 +298,9 @@ class Session:
         return 0
 
 
+_CALLED: Final = {"session": "会话", "user": "用户"}
+
+
 def check_name(what: str, name: str) -> None:
     """Refuses a name that no store can keep or no person could ask for again.
 
@@ -304,19 +313,32 @@ def check_name(what: str, name: str) -> None:
     """
     if what == "session" and not name.strip():
         raise SettingsError(
-            "the session's name is empty: give it one, or leave it out for a run that is not kept"
+            say(
+                "the session's name is empty: give it one, or leave it out for a run that is not kept",
+                "会话名称是空的：请给出名称，或不写（这次运行不保存）",
+            )
         )
     if "\0" in name or any("\ud800" <= letter <= "\udfff" for letter in name):
         raise SettingsError(
-            f"the {what}'s name {name[:60]!r} holds a character that cannot be kept: use plain text"
+            say(
+                f"the {what}'s name {name[:60]!r} holds a character that cannot be kept: use plain text",
+                f"{_CALLED[what]}名称 {name[:60]!r} 含有无法保存的字符：请使用普通文本",
+            )
         )
     if len(name) > _LONGEST_NAME:
         raise SettingsError(
-            f"the {what}'s name '{name[:60]}…' has {len(name):,} characters: use at most {_LONGEST_NAME}"
+            say(
+                f"the {what}'s name '{name[:60]}…' has {len(name):,} characters: use at most {_LONGEST_NAME}",
+                f"{_CALLED[what]}名称“{name[:60]}…”有 {len(name):,} 个字符：最多 {_LONGEST_NAME} 个",
+            )
         )
 
 
 def refusal(session_id: str, user: str) -> str:
     """What is said to a user who asks for a session that is not his; it does not say whose it is."""
+    who_zh = f"“{user}”" if user else "没有用户名的运行"
     who = f"'{user}' may not use it" if user else "a run without a user may not use it"
-    return f"the session '{session_id}' belongs to another user, and {who}: give its own user, or use another session"
+    return say(
+        f"the session '{session_id}' belongs to another user, and {who}: give its own user, or use another session",
+        f"会话“{session_id}”属于其他用户，{who_zh}不能使用：请给出它的用户，或使用另一个会话",
+    )

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from toolhand.core.errors import StoreError
+from toolhand.core.language import say
 from toolhand.sessions.entries import AuditRow, Entry, Lease
 from toolhand.sessions.migrations import MIGRATIONS, Migration, Rows, Script
 from toolhand.sessions.searching import Looking, spaced, words_of
@@ -145,6 +146,9 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise StoreError(
-            f"the folder {folder}, in which sessions are kept, cannot be made ({error.strerror}): "
-            'set TOOLHAND_STORE to a file that can be written, or use store="memory"'
+            say(
+                f"the folder {folder}, in which sessions are kept, cannot be made ({error.strerror}): "
+                'set TOOLHAND_STORE to a file that can be written, or use store="memory"',
+                f'无法创建保存会话的目录 {folder}（{error.strerror}）：请把 TOOLHAND_STORE 设为可写的文件，或使用 store="memory"',
+            )
         ) from error

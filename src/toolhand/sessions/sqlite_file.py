@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from toolhand.core.errors import StoreError
+from toolhand.core.language import say
 from toolhand.sessions.migrations import Migration, Script, migrate
 
 
@@ -63,9 +64,13 @@ class File:
                 return
             self._give_up()
         why = "replaced by another file" if found is not None else "removed"
+        why_zh = "被换成了另一个文件" if found is not None else "被删除"
         raise StoreError(
-            f"the store {self._named} was {why} while it was in use, and what it held is not there any more: "
-            "see that nobody does that while programs run; the next use takes what is there then"
+            say(
+                f"the store {self._named} was {why} while it was in use, and what it held is not there any more: "
+                "see that nobody does that while programs run; the next use takes what is there then",
+                f"存储 {self._named} 在使用中{why_zh}，原来的内容已不在那里：程序运行时请不要这样做；下一次使用当时在那里的文件",
+            )
         )
 
     def note_open(self) -> None:
@@ -125,10 +130,18 @@ class File:
     def _check_kind(self) -> None:
         """Refuses a device or the like: SQLite would write beside it."""
         if self.path.is_dir():
-            raise StoreError(f"the store {self._named} is a folder: name a file in it, such as sessions.db")
+            raise StoreError(
+                say(
+                    f"the store {self._named} is a folder: name a file in it, such as sessions.db",
+                    f"存储 {self._named} 是一个目录：请写出其中的文件，例如 sessions.db",
+                )
+            )
         if not self.path.is_file():
             raise StoreError(
-                f'the store {self._named} is no file that can be kept: name one, or use "memory" to keep nothing'
+                say(
+                    f'the store {self._named} is no file that can be kept: name one, or use "memory" to keep nothing',
+                    f'存储 {self._named} 不是可以保存的文件：请写出一个文件，或用 "memory"（不保存）',
+                )
             )
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
@@ -157,29 +170,54 @@ class File:
             return error
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         why = {
-            sqlite3.SQLITE_BUSY: f"another program has kept it locked for {self.patience_seconds:g} seconds: "
-            "wait until it has ended, or name another store",
-            sqlite3.SQLITE_LOCKED: "it is locked: try again",
-            sqlite3.SQLITE_PROTOCOL: "too many programs open it at once: try again",
-            sqlite3.SQLITE_FULL: "the disk is full: make room, then resume the session",
-            sqlite3.SQLITE_IOERR: "the disk gave an error: see that it has room and is well, then resume the session",
-            sqlite3.SQLITE_NOTADB: "it is no SQLite file: name another one",
-            sqlite3.SQLITE_CORRUPT: "it is damaged: restore it from a copy, or name another one",
-            sqlite3.SQLITE_READONLY: "it may only be read: give the right to write, or name another store",
+            sqlite3.SQLITE_BUSY: say(
+                f"another program has kept it locked for {self.patience_seconds:g} seconds: "
+                "wait until it has ended, or name another store",
+                f"另一个程序已锁住它 {self.patience_seconds:g} 秒：请等它结束，或换一个存储",
+            ),
+            sqlite3.SQLITE_LOCKED: say("it is locked: try again", "它被锁住了：请重试"),
+            sqlite3.SQLITE_PROTOCOL: say(
+                "too many programs open it at once: try again", "同时打开它的程序太多：请重试"
+            ),
+            sqlite3.SQLITE_FULL: say(
+                "the disk is full: make room, then resume the session", "磁盘已满：腾出空间后继续该会话"
+            ),
+            sqlite3.SQLITE_IOERR: say(
+                "the disk gave an error: see that it has room and is well, then resume the session",
+                "磁盘出错：请确认它有空间且正常，然后继续该会话",
+            ),
+            sqlite3.SQLITE_NOTADB: say(
+                "it is no SQLite file: name another one", "它不是 SQLite 文件：请换一个"
+            ),
+            sqlite3.SQLITE_CORRUPT: say(
+                "it is damaged: restore it from a copy, or name another one",
+                "它已损坏：请用备份恢复，或换一个",
+            ),
+            sqlite3.SQLITE_READONLY: say(
+                "it may only be read: give the right to write, or name another store",
+                "它是只读的：请给出写权限，或换一个存储",
+            ),
         }.get(code)
         if code == sqlite3.SQLITE_CANTOPEN:
-            return StoreError(self._refused("it cannot be opened"))
-        return StoreError(f"the store {self._named} cannot be used: {why or error}")
+            return StoreError(self._refused(say("it cannot be opened", "无法打开")))
+        return StoreError(
+            say(
+                f"the store {self._named} cannot be used: {why or error}",
+                f"存储 {self._named} 无法使用：{why or error}",
+            )
+        )
 
     def _refused(self, why: str) -> str:
         if not self.path.parent.is_dir():
-            return (
+            return say(
                 f"the store {self._named} cannot be made, as its folder does not exist: make it first "
-                "(sqlite:///a is a path from here, sqlite:////a one from the root)"
+                "(sqlite:///a is a path from here, sqlite:////a one from the root)",
+                f"所在目录不存在，无法创建存储 {self._named}：请先建目录（sqlite:///a 在当前目录，sqlite:////a 从根开始）",
             )
-        return (
+        return say(
             f"the store {self._named} cannot be opened ({why}): give the right to write it and its folder, "
-            'name another one with TOOLHAND_STORE, or use store="memory"'
+            'name another one with TOOLHAND_STORE, or use store="memory"',
+            f'无法打开存储 {self._named}（{why}）：请给出文件和目录的写权限，用 TOOLHAND_STORE 换一个，或使用 store="memory"',
         )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
 from toolhand.core.errors import SettingsError, StoreError
+from toolhand.core.language import say
 from toolhand.sessions.entries import AuditQuery, AuditRow, Busy, Entry, Hit, Lease, Summary
 
 VARIABLE: Final = "TOOLHAND_STORE"
@@ -160,7 +161,10 @@ def open_store(store: str | os.PathLike[str] | SessionStore | None = None) -> Se
     name = os.fspath(store)
     if not name.strip() or "\0" in name:
         raise SettingsError(
-            f"the store's name {name[:60]!r} names no file: write a path, or leave it out for the default"
+            say(
+                f"the store's name {name[:60]!r} names no file: write a path, or leave it out for the default",
+                f"存储名称 {name[:60]!r} 不是文件：请写出路径，或不写（使用默认位置）",
+            )
         )
     if name.rpartition("/")[2] == ":memory:":  # what SQLite calls a database that is not kept
         name = "memory"
@@ -171,10 +175,18 @@ def open_store(store: str | os.PathLike[str] | SessionStore | None = None) -> Se
         return _opened(name, "postgres", "PostgresStore")
     if separator and scheme != "sqlite":
         raise SettingsError(
-            f"there is no store '{scheme}://…'; there is: memory, sqlite:///path, postgresql://…"
+            say(
+                f"there is no store '{scheme}://…'; there is: memory, sqlite:///path, postgresql://…",
+                f"没有“{scheme}://…”这种存储；可用：memory、sqlite:///path、postgresql://…",
+            )
         )
     if separator and not rest.strip("/"):
-        raise SettingsError(f"the store '{name}' names no file: write sqlite:///path")
+        raise SettingsError(
+            say(
+                f"the store '{name}' names no file: write sqlite:///path",
+                f"存储“{name}”没有写出文件：请写成 sqlite:///path",
+            )
+        )
     path = (
         rest.removeprefix("/") if separator else name
     )  # three slashes and a name, or four and a path from the root
@@ -206,7 +218,10 @@ def default_path() -> Path:
         home = Path.home()
     except RuntimeError as error:
         raise StoreError(
-            f'sessions are kept in the user\'s home, and there is none: set {VARIABLE}, or use store="memory"'
+            say(
+                f'sessions are kept in the user\'s home, and there is none: set {VARIABLE}, or use store="memory"',
+                f'会话保存在用户主目录，但没有主目录：请设置 {VARIABLE}，或使用 store="memory"',
+            )
         ) from error
     if sys.platform == "darwin":
         folder = home / "Library" / "Application Support"

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from toolhand.core.errors import SessionError, StoreError
+from toolhand.core.language import say
 from toolhand.core.messages import Message
 from toolhand.sessions import codec
 from toolhand.sessions.background import blocking
@@ -215,7 +216,10 @@ class StoredSession(Session):
     def _write(self, kind: Kind, body: Callable[[], Mapping[str, Any]], call_id: str = "") -> int:
         if self._lease is None:
             raise SessionError(
-                f"the session '{self.id}' is written to by runs alone: `async with session.held():` makes you one"
+                say(
+                    f"the session '{self.id}' is written to by runs alone: `async with session.held():` makes you one",
+                    f"会话“{self.id}”只能由运行写入：请使用 `async with session.held():`",
+                )
             )
         seq = self._next_seq
         text = codec.written(body())
@@ -241,7 +245,12 @@ class StoredSession(Session):
         """
         await self.saved()
         if self._lease is None:
-            raise SessionError(f"the session '{self.id}' can be removed by its holder alone")
+            raise SessionError(
+                say(
+                    f"the session '{self.id}' can be removed by its holder alone",
+                    f"会话“{self.id}”只能由占用它的运行删除",
+                )
+            )
         await self.store.remove(self._lease)
         self._tail, self._next_seq = Tail(), 0
 

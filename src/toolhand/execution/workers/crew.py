@@ -100,6 +100,15 @@ class Crew:
             starting.add_done_callback(lambda _: self._starting.pop(definition.family, None))
         return await asyncio.shield(starting)
 
+    def prepare(self, definition: Definition) -> None:
+        """Begins to start the template of the tool's module; whoever needs it waits for the same start, and hears of its failure."""
+
+        async def started() -> None:
+            with contextlib.suppress(ProcessLostError):
+                await self.template(definition)
+
+        self._go(started())
+
     async def worker(self, definition: Definition) -> Worker:
         """A worker for one call, which must be given back or ended."""
         template = await self.template(definition)

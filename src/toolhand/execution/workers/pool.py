@@ -100,6 +100,12 @@ class ProcessPool:
         """
         await self._owned(lambda crew: crew.template(definition), _nothing)
 
+    def prepare(self, definition: Definition) -> None:
+        """Begins to import the tool's module for the workers to come, in the background. What fails shows when the tool is called."""
+        if not self.is_ready(definition):
+            owner, crew = self._started()
+            owner.call_soon_threadsafe(crew.prepare, definition)
+
     async def run(self, call: ProcessCall) -> Any:
         """What the tool's function gives, as JSON. When the caller is cancelled, the work has ended before this returns.
 

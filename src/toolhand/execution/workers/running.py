@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from typing import Any
 
 from toolhand.core.context import RunContext
 from toolhand.core.errors import SettingsError
 from toolhand.core.messages import BoundCall
+from toolhand.core.tools import Tool
 from toolhand.execution.workers.definition import check_isolation, define
 from toolhand.execution.workers.frames import is_plain
 from toolhand.execution.workers.pool import PROCESSES, ProcessCall
 from toolhand.policies.timeout import CALL_CLOCK
 
-__all__ = ["check_isolation", "run_in_process"]
+__all__ = ["check_isolation", "run_in_process", "warm_up"]
 
 
 async def run_in_process(call: BoundCall, filled: Mapping[str, Any], context: RunContext) -> Any:
@@ -46,6 +47,12 @@ async def run_in_process(call: BoundCall, filled: Mapping[str, Any], context: Ru
             clock.has_started = process_call.has_started
             clock.is_ended_for_good = True
         raise
+
+
+def warm_up(tools: Iterable[Tool]) -> None:
+    """Begins to start the processes of tools, so that the first call need not wait for all of it."""
+    for definition in {define(tool).family: define(tool) for tool in tools}.values():
+        PROCESSES.prepare(definition)
 
 
 def _process_call(call: BoundCall, filled: Mapping[str, Any], context: RunContext) -> ProcessCall:

@@ -14,7 +14,7 @@ from yarl import URL
 
 from toolhand.core.errors import ModelError, ModelFault
 from toolhand.core.jsonable import result_text
-from toolhand.core.language import Language
+from toolhand.core.language import Language, say
 from toolhand.core.messages import (
     FinishReason,
     Message,
@@ -183,7 +183,10 @@ class AnthropicWire:
         blocks = body.get("content") if isinstance(body, Mapping) else None
         if not isinstance(blocks, list):
             raise ModelError(
-                f"the model's server answered without a reply in it: {quoted(json.dumps(body, ensure_ascii=False))}",
+                say(
+                    f"the model's server answered without a reply in it: {quoted(json.dumps(body, ensure_ascii=False))}",
+                    f"模型服务的回答里没有内容：{quoted(json.dumps(body, ensure_ascii=False))}",
+                ),
                 fault=ModelFault.GARBLED,
                 retryable=True,
             )

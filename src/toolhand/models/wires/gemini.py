@@ -16,7 +16,7 @@ from yarl import URL
 
 from toolhand.core.errors import ModelError, ModelFault
 from toolhand.core.jsonable import result_text
-from toolhand.core.language import Language
+from toolhand.core.language import Language, say
 from toolhand.core.messages import (
     FinishReason,
     Message,
@@ -165,7 +165,10 @@ class GeminiWire:
         incoming.feed(body[0] if isinstance(body, list) and body else body)
         if not incoming.is_finished:
             raise ModelError(
-                f"the model's server answered without a reply in it: {quoted(json.dumps(body, ensure_ascii=False))}",
+                say(
+                    f"the model's server answered without a reply in it: {quoted(json.dumps(body, ensure_ascii=False))}",
+                    f"模型服务的回答里没有内容：{quoted(json.dumps(body, ensure_ascii=False))}",
+                ),
                 fault=ModelFault.GARBLED,
                 retryable=True,
             )
@@ -254,7 +257,10 @@ class GeminiIncoming:
         if self._reason in _BROKEN and not self._calls:
             said = quoted(str(candidate.get("finishMessage") or self._reason))
             raise ModelError(
-                f"the model's server could not read what its model wrote: {said}",
+                say(
+                    f"the model's server could not read what its model wrote: {said}",
+                    f"模型服务读不懂它的模型写的内容：{said}",
+                ),
                 fault=ModelFault.GARBLED,
                 retryable=True,
             )
