@@ -14,7 +14,7 @@ from toolhand.core import plugins
 from toolhand.core.approvals import Decision
 from toolhand.core.errors import SettingsError
 from toolhand.core.events import Event
-from toolhand.core.language import Language
+from toolhand.core.language import Language, say
 from toolhand.core.messages import Sampling
 from toolhand.core.tools import ToolChoice
 from toolhand.execution.running import run_blocking
@@ -326,7 +326,10 @@ class Agent(Generic[Output]):
         limits = options.get("limits") or self.limits
         if limits.cost is not None and facts(self.model).price is None:
             raise SettingsError(
-                f"Limits(cost=…) needs the price of '{self.model.name}', which is not known: write it into your facts.toml"
+                say(
+                    f"Limits(cost=…) needs the price of '{self.model.name}', which is not known: write it into your facts.toml",
+                    f"Limits(cost=…) 需要“{self.model.name}”的价格，但它未知：请写进你的 facts.toml",
+                )
             )
         return Asked(
             text=text,
@@ -360,7 +363,12 @@ def _protocol(protocol: str | ModelProtocol, model: Model) -> ModelProtocol:
     found: ModelProtocol | None = plugins.found("protocols", protocol, "PROTOCOL")
     if found is None:
         there = ", ".join(("auto", *plugins.members("protocols", "PROTOCOL")))
-        raise SettingsError(f"there is no protocol '{protocol}'; there is: {there}")
+        raise SettingsError(
+            say(
+                f"there is no protocol '{protocol}'; there is: {there}",
+                f"没有“{protocol}”协议；可用：{there}",
+            )
+        )
     return found
 
 

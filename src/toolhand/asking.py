@@ -20,6 +20,7 @@ from toolhand.core.events import (
     TextDelta,
     TurnStarted,
 )
+from toolhand.core.language import say
 from toolhand.core.messages import Message, ModelOutput, ModelRequest, Reply, ToolCall, Usage, assistant
 from toolhand.core.tools import ToolChoice
 from toolhand.ladder import Way, way_of
@@ -206,7 +207,10 @@ class Asking:
                     context.emit(TextDelta(text=visible))
         if output is None:
             raise SettingsError(
-                f"the model '{self.setup.model.name}' ended its stream without a whole output"
+                say(
+                    f"the model '{self.setup.model.name}' ended its stream without a whole output",
+                    f"模型“{self.setup.model.name}”的流结束时没有完整的输出",
+                )
             )
         return output
 

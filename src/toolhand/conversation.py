@@ -194,7 +194,10 @@ class Conversation:
         """Begins the session with a history from elsewhere, mended where it is damaged."""
         if self.session.count:
             raise SettingsError(
-                f"the session '{self.session.id}' has a history of its own: give message_history=… with a new session"
+                say(
+                    f"the session '{self.session.id}' has a history of its own: give message_history=… with a new session",
+                    f"会话“{self.session.id}”已有自己的历史：message_history=… 请配合新会话使用",
+                )
             )
         healed = heal(self.asked.history, language=self.context.language)
         self.session.append(*healed.messages)

@@ -9,6 +9,7 @@ from toolhand.arguments.suggest import closest, is_near
 from toolhand.choosing.choose import Choose
 from toolhand.core.errors import SettingsError
 from toolhand.core.events import Event
+from toolhand.core.language import say
 from toolhand.core.messages import Sampling
 from toolhand.core.tools import ToolChoice
 from toolhand.run import Limits
@@ -139,8 +140,14 @@ def refuse_unknown(where: str, options: Iterable[str], known: Collection[str]) -
     for name in options:
         if name not in known:
             near = closest(name, known)
-            hint = f"did you mean '{near}'?" if near else f"there is: {', '.join(sorted(known))}"
-            raise SettingsError(f"{where} has no option '{name}': {hint}")
+            hint = (
+                say(f"did you mean '{near}'?", f"是不是想写“{near}”？")
+                if near
+                else say(f"there is: {', '.join(sorted(known))}", f"可用：{'、'.join(sorted(known))}")
+            )
+            raise SettingsError(
+                say(f"{where} has no option '{name}': {hint}", f"{where} 没有选项“{name}”：{hint}")
+            )
 
 
 def refuse_misspelt(where: str, options: Iterable[str], known: Collection[str]) -> None:
@@ -152,4 +159,9 @@ def refuse_misspelt(where: str, options: Iterable[str], known: Collection[str]) 
     for name in options:
         near = closest(name, known)
         if near and (is_near(name, near) or name in near or near in name):
-            raise SettingsError(f"{where} has no option '{name}': did you mean '{near}'?")
+            raise SettingsError(
+                say(
+                    f"{where} has no option '{name}': did you mean '{near}'?",
+                    f"{where} 没有选项“{name}”：是不是想写“{near}”？",
+                )
+            )

@@ -11,7 +11,7 @@ from typing_extensions import TypeVar
 from toolhand.core.approvals import PendingCall
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, SettingsError
-from toolhand.core.language import Language
+from toolhand.core.language import Language, say
 from toolhand.core.messages import Message, ToolCall, ToolResult, Usage
 from toolhand.policies.deduplicate import is_stuck
 
@@ -106,7 +106,12 @@ class Limits:
             may_be_none = name not in ("turns", "repairs")
             if not (is_number and value >= least) and not (value is None and may_be_none):
                 what = "a whole number" if kind is int else "a number"
-                raise SettingsError(f"Limits({name}=…) is {what} of at least {least}, not {value!r}")
+                raise SettingsError(
+                    say(
+                        f"Limits({name}=…) is {what} of at least {least}, not {value!r}",
+                        f"Limits({name}=…) 应至少为 {least}，不能是 {value!r}",
+                    )
+                )
 
 
 @dataclass(kw_only=True)

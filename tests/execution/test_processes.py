@@ -489,7 +489,7 @@ async def test_the_first_run_of_an_agent_starts_its_processes_while_the_model_is
     class Waits(ScriptedModel):
         async def complete(self, request):
             async with asyncio.timeout(60):
-                while not PROCESSES.is_ready(define(there)):
+                while not PROCESSES.is_ready(define(there)):  # noqa: ASYNC110 - nobody tells
                     await asyncio.sleep(0.01)
             return await super().complete(request)
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final, Literal, Protocol
 
 from toolhand.core.errors import ErrorCode, SettingsError, ToolFailure
+from toolhand.core.language import say
 
 MAX_PATH_LENGTH: Final = 1_000
 MAX_PATH_DEPTH: Final = 64
@@ -83,7 +84,12 @@ def root_at(folder: str | os.PathLike[str]) -> Root:
     except OSError:  # a name that is too long to be one
         is_folder, path = False, Path(f"{str(path)[:100]}…")
     if not is_folder:
-        raise SettingsError(f"there is no folder at {path}: give the path of an existing folder")
+        raise SettingsError(
+            say(
+                f"there is no folder at {path}: give the path of an existing folder",
+                f"{path} 不是目录：请给出已有目录的路径",
+            )
+        )
     has_openat = (
         os.open in os.supports_dir_fd and os.stat in os.supports_dir_fd and os.scandir in os.supports_fd
     )

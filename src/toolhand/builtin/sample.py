@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
 
 APPLICATION_ID: Final = 0x7468_7368
 """Marks the file as a sample, so that making it again replaces a sample and never another database."""
@@ -88,7 +89,12 @@ def make_sample(path: str | os.PathLike[str]) -> Path:
     """
     target = Path(path)
     if target.exists() and not _is_sample(target):
-        raise SettingsError(f"{target} exists and is not a sample database: give another path")
+        raise SettingsError(
+            say(
+                f"{target} exists and is not a sample database: give another path",
+                f"{target} 已存在，且不是示例数据库：请换一个路径",
+            )
+        )
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".toolhand-") as folder:
@@ -97,7 +103,12 @@ def make_sample(path: str | os.PathLike[str]) -> Path:
                 _fill(connection)
             made.replace(target)
     except (OSError, sqlite3.Error) as error:
-        raise SettingsError(f"the sample database cannot be written to {target}: {error}") from None
+        raise SettingsError(
+            say(
+                f"the sample database cannot be written to {target}: {error}",
+                f"无法把示例数据库写到 {target}：{error}",
+            )
+        ) from None
     return target
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 from toolhand.core.canonical import canonical, digest
 from toolhand.core.context import RunContext
 from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
 from toolhand.core.messages import BoundCall, ToolCall, ToolResult
 
 
@@ -151,7 +152,12 @@ def checked(decision: object, what: str) -> Decision:
             "give all the arguments as a dict, Edit({...})"
         )
     if not isinstance(decision, Approve | Deny | Edit):
-        raise SettingsError(f"{what} is {decision!r:.60}: give Approve(), Deny(reason) or Edit(arguments)")
+        raise SettingsError(
+            say(
+                f"{what} is {decision!r:.60}: give Approve(), Deny(reason) or Edit(arguments)",
+                f"{what} 是 {decision!r:.60}：请给出 Approve()、Deny(reason) 或 Edit(arguments)",
+            )
+        )
     return decision
 
 

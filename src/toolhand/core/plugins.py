@@ -10,6 +10,7 @@ from pkgutil import iter_modules
 from typing import Any
 
 from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
 
 
 def load(group: str, name: str) -> Any:
@@ -27,7 +28,12 @@ def load(group: str, name: str) -> Any:
         return import_module(module)
     for entry in entry_points(group=f"toolhand.{group}", name=name):
         return entry.load()
-    raise SettingsError(f"there is no '{name}' among the {group}; there is: {', '.join(names(group))}")
+    raise SettingsError(
+        say(
+            f"there is no '{name}' among the {group}; there is: {', '.join(names(group))}",
+            f"{group} 里没有“{name}”；可用：{', '.join(names(group))}",
+        )
+    )
 
 
 def member(group: str, name: str, what: str) -> Any:
@@ -44,7 +50,12 @@ def member(group: str, name: str, what: str) -> Any:
     offer = found(group, name, what)
     if offer is None:
         there = ", ".join(members(group, what))
-        raise SettingsError(f"there is no '{name}' among the {group}; there is: {there}")
+        raise SettingsError(
+            say(
+                f"there is no '{name}' among the {group}; there is: {there}",
+                f"{group} 里没有“{name}”；可用：{there}",
+            )
+        )
     return offer
 
 

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Final, Literal, TypeAlias, cast
 
 from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
 
 Scope: TypeAlias = Literal["user", "session", "everybody"]
 
@@ -61,6 +62,11 @@ def _rate(part: str, text: str) -> Rate:
             "(per user, session or everybody)"
         )
     if int(found["count"]) < 1 or int(found["many"] or 1) < 1:
-        raise SettingsError(f"'{text}' allows nothing: a rate has at least 1 call in at least 1 second")
+        raise SettingsError(
+            say(
+                f"'{text}' allows nothing: a rate has at least 1 call in at least 1 second",
+                f"“{text}”不允许任何调用：频率至少为 1 秒 1 次",
+            )
+        )
     seconds = _SECONDS[found["unit"].lower()] * int(found["many"] or 1)
     return Rate(count=int(found["count"]), seconds=seconds, scope=cast("Scope", scope))

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
 from toolhand.models import Model
 from toolhand.models.facts import config_folder
 
@@ -117,7 +118,12 @@ def write_profile(model: Model, profile: Profile, *, remark: str = "") -> Path:
         fresh.write_text("\n".join(lines) + "\n", encoding="utf-8")
         fresh.replace(path)
     except OSError as error:
-        raise SettingsError(f"the profile {path} cannot be written: {error.strerror}") from None
+        raise SettingsError(
+            say(
+                f"the profile {path} cannot be written: {error.strerror}",
+                f"无法写入配置 {path}：{error.strerror}",
+            )
+        ) from None
     return path
 
 
@@ -142,9 +148,19 @@ def _read(path: Path) -> Profile:
     try:
         rows = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
-        raise SettingsError(f"the profile {path} cannot be read: {error.strerror}") from None
+        raise SettingsError(
+            say(
+                f"the profile {path} cannot be read: {error.strerror}",
+                f"无法读取配置 {path}：{error.strerror}",
+            )
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"the profile {path} is not TOML: {error}; probe the model again") from None
+        raise SettingsError(
+            say(
+                f"the profile {path} is not TOML: {error}; probe the model again",
+                f"配置 {path} 不是 TOML：{error}；请重新用 probe 测量该模型",
+            )
+        ) from None
     return _made(rows, origin=str(path))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
 from toolhand.models.facts import facts
 from toolhand.models.remote import RemoteModel
 from toolhand.models.wires.anthropic import AnthropicWire
@@ -45,13 +46,21 @@ def connect(
     """
     if not rest:
         raise SettingsError(
-            "'anthropic:' needs a model's name behind it, such as anthropic:claude-sonnet-4-5"
+            say(
+                "'anthropic:' needs a model's name behind it, such as anthropic:claude-sonnet-4-5",
+                "“anthropic:”后面要写模型名，例如 anthropic:claude-sonnet-4-5",
+            )
         )
     base_url = base_url or os.environ.get("ANTHROPIC_BASE_URL") or DEFAULT_BASE_URL
     api_key = os.environ.get(KEY_VARIABLE, "") if api_key is None else api_key
     is_own = "anthropic.com" in base_url
     if is_own and not api_key:
-        raise SettingsError(f"anthropic:{rest} needs an API key: set {KEY_VARIABLE} or give api_key=…")
+        raise SettingsError(
+            say(
+                f"anthropic:{rest} needs an API key: set {KEY_VARIABLE} or give api_key=…",
+                f"anthropic:{rest} 需要 API key：请设置 {KEY_VARIABLE}，或给出 api_key=…",
+            )
+        )
     name = options.setdefault("name", f"anthropic:{rest}")
     options.setdefault("key_variable", KEY_VARIABLE)
     budget = thinking if isinstance(thinking, int) else 0

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
 
 _SAMPLE_SECONDS: Final = 0.15
 
@@ -25,7 +26,12 @@ def chosen_threads() -> int | None:
     if not named:
         return None
     if not named.isdecimal() or int(named) < 1:
-        raise SettingsError(f"TOOLHAND_THREADS must be a number of threads, not '{named}'")
+        raise SettingsError(
+            say(
+                f"TOOLHAND_THREADS must be a number of threads, not '{named}'",
+                f"TOOLHAND_THREADS 应是线程数，不能是“{named}”",
+            )
+        )
     return int(named)
 
 

@@ -176,7 +176,10 @@ def _parted(model: str) -> tuple[str, str, str]:
             base = os.environ.get(row.get("base_variable", ""), "") or row.get("base_url", "")
             return str(base), name, str(row.get("key_variable", ""))
     raise SettingsError(
-        f"'{model}' is no embedding model: write 'http://host/v1#model' or 'openai:text-embedding-3-small'"
+        say(
+            f"'{model}' is no embedding model: write 'http://host/v1#model' or 'openai:text-embedding-3-small'",
+            f"“{model}”不是向量模型：请写 'http://host/v1#model' 或 'openai:text-embedding-3-small'",
+        )
     )
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
 from toolhand.core.messages import Usage
 from toolhand.models import Model
 
@@ -230,9 +231,19 @@ def _read(file: Path) -> Rows:
     try:
         found = tomllib.loads(file.read_text("utf-8"))
     except OSError as error:
-        raise SettingsError(f"the facts about models in {file} cannot be read: {error.strerror}") from None
+        raise SettingsError(
+            say(
+                f"the facts about models in {file} cannot be read: {error.strerror}",
+                f"无法读取 {file} 里的模型数据：{error.strerror}",
+            )
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"the facts about models in {file} are not TOML: {error}") from None
+        raise SettingsError(
+            say(
+                f"the facts about models in {file} are not TOML: {error}",
+                f"{file} 里的模型数据不是 TOML：{error}",
+            )
+        ) from None
     for section, rows in found.items():
         if not isinstance(rows, dict):
             raise SettingsError(

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from toolhand.core.errors import MissingExtraError, ModelError, ModelFault, SettingsError, WeightsError
 from toolhand.core.events import ModelReplaced, TextDelta
+from toolhand.core.language import say
 from toolhand.core.messages import ModelOutput, ModelRequest
 from toolhand.models import Model
 from toolhand.models.announcing import announce
@@ -47,7 +48,9 @@ class FallbackModel:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if len(models) < 2 or len({id(model) for model in models}) < len(models):
-            raise SettingsError("fallbacks need at least two different models")
+            raise SettingsError(
+                say("fallbacks need at least two different models", "备用模型至少需要两个不同的模型")
+            )
         self.models = tuple(models)
         self._rest_seconds = rest_seconds
         self._clock = clock

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
 from toolhand.models.remote import RemoteModel
 from toolhand.models.wires.gemini import GeminiWire
 
@@ -36,13 +37,23 @@ def connect(
         SettingsError: when there is no model name, or no key where one is needed.
     """
     if not rest:
-        raise SettingsError("'gemini:' needs a model's name behind it, such as gemini:gemini-2.5-flash")
+        raise SettingsError(
+            say(
+                "'gemini:' needs a model's name behind it, such as gemini:gemini-2.5-flash",
+                "“gemini:”后面要写模型名，例如 gemini:gemini-2.5-flash",
+            )
+        )
     base_url = base_url or os.environ.get("GEMINI_BASE_URL") or DEFAULT_BASE_URL
     if api_key is None:
         api_key = os.environ.get(KEY_VARIABLE) or os.environ.get("GOOGLE_API_KEY") or ""
     headers = options.get("headers") or {}
     if not api_key and base_url == DEFAULT_BASE_URL and not headers:
-        raise SettingsError(f"gemini:{rest} needs an API key: set {KEY_VARIABLE} or give api_key=…")
+        raise SettingsError(
+            say(
+                f"gemini:{rest} needs an API key: set {KEY_VARIABLE} or give api_key=…",
+                f"gemini:{rest} 需要 API key：请设置 {KEY_VARIABLE}，或给出 api_key=…",
+            )
+        )
     name = options.setdefault("name", f"gemini:{rest}")
     options.setdefault("key_variable", KEY_VARIABLE)
     wire = GeminiWire(rest, source=name, extra=config)

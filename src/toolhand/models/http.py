@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
 from toolhand.models.openai import OpenAIModel
 
 
@@ -22,7 +23,12 @@ def connect(rest: str, *, api_key: str | None = None, **options: Any) -> OpenAIM
     """
     base_url, _, model = rest.partition("#")
     if not model:
-        raise SettingsError(f"'{rest}' lacks a model's name: write it behind a '#', such as {base_url}#qwen3")
+        raise SettingsError(
+            say(
+                f"'{rest}' lacks a model's name: write it behind a '#', such as {base_url}#qwen3",
+                f"“{rest}”缺少模型名：请写在“#”后面，例如 {base_url}#qwen3",
+            )
+        )
     api_key = os.environ.get("TOOLHAND_API_KEY", "") if api_key is None else api_key
     options = {"name": rest, "key_variable": "TOOLHAND_API_KEY", **options}
     return OpenAIModel(model, base_url=base_url, api_key=api_key, **options)

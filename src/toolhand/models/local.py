@@ -213,7 +213,9 @@ def connect(
         ("max_tokens", max_tokens),
     ):
         if value is not None and value < 1:
-            raise SettingsError(f"{option} must be at least 1, not {value}")
+            raise SettingsError(
+                say(f"{option} must be at least 1, not {value}", f"{option} 至少为 1，不能是 {value}")
+            )
     name = f"local:{rest}" if rest else "local"
     path = _path(name, rest)
     if find_spec("xllamacpp") is None:
@@ -226,11 +228,20 @@ def _path(name: str, rest: str) -> Path:
     if rest.endswith(".gguf"):
         path = Path(rest).expanduser().resolve()
         if not path.is_file():
-            raise WeightsError(f"there is no file {path}")
+            raise WeightsError(say(f"there is no file {path}", f"没有文件 {path}"))
         return path
     entry = find(rest or "local")
     if not is_present(entry):
         path = path_of(entry)
-        state = "are damaged or half there" if path.exists() else "are not here"
-        raise WeightsError(f"the weights of {name} {state} ({path}): toolhand models pull {entry.name}")
+        is_there = path.exists()
+        state, state_zh = (
+            ("are damaged or half there", "已损坏或不完整") if is_there else ("are not here", "不在本机")
+        )
+        pull = f"toolhand models pull {entry.name}"
+        raise WeightsError(
+            say(
+                f"the weights of {name} {state} ({path}): {pull}",
+                f"{name} 的权重{state_zh}（{path}）：{pull}",
+            )
+        )
     return path_of(entry)

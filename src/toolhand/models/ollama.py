@@ -13,6 +13,7 @@ from typing import Any, Final
 from yarl import URL
 
 from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
 from toolhand.models.openai import OpenAIModel
 from toolhand.models.wire import Dialect
 
@@ -39,7 +40,10 @@ def connect(rest: str, *, base_url: str | None = None, api_key: str = "", **opti
     """
     if not rest:
         raise SettingsError(
-            "'ollama:' needs a model's name behind it, such as ollama:qwen3 (see `ollama list`)"
+            say(
+                "'ollama:' needs a model's name behind it, such as ollama:qwen3 (see `ollama list`)",
+                "“ollama:”后面要写模型名，例如 ollama:qwen3（见 `ollama list`）",
+            )
         )
     options = {"name": f"ollama:{rest}", "dialect": _DIALECT, **options}
     return OpenAIModel(rest, base_url=base_url or f"{root_url()}/v1", api_key=api_key, **options)

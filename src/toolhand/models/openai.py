@@ -13,6 +13,7 @@ from typing import Any, Final
 from yarl import URL
 
 from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
 from toolhand.core.messages import ModelOutput, ModelRequest
 from toolhand.models.deltas import StreamedOutput
 from toolhand.models.remote import RemoteModel
@@ -111,7 +112,12 @@ def connect(
         SettingsError: when there is no model name, or no key where one is needed.
     """
     if not rest:
-        raise SettingsError("'openai:' needs a model's name behind it, such as openai:gpt-5-mini")
+        raise SettingsError(
+            say(
+                "'openai:' needs a model's name behind it, such as openai:gpt-5-mini",
+                "“openai:”后面要写模型名，例如 openai:gpt-5-mini",
+            )
+        )
     base_url, api_key, is_openai = openai_account(f"openai:{rest}", base_url, api_key)
     # OpenAI's reasoning models refuse the older key, which is the only one that most other servers know.
     usual = Dialect(max_tokens_key="max_completion_tokens", grammar="strict") if is_openai else Dialect()
@@ -137,5 +143,10 @@ def openai_account(spec: str, base_url: str | None, api_key: str | None) -> tupl
         host = ""  # the model says what is wrong with it
     is_openai = host == "openai.com" or host.endswith(".openai.com")
     if is_openai and not api_key:
-        raise SettingsError(f"{spec} needs an API key: set OPENAI_API_KEY or give api_key=…")
+        raise SettingsError(
+            say(
+                f"{spec} needs an API key: set OPENAI_API_KEY or give api_key=…",
+                f"{spec} 需要 API key：请设置 OPENAI_API_KEY，或给出 api_key=…",
+            )
+        )
     return base_url, api_key, is_openai

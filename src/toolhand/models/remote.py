@@ -70,7 +70,12 @@ class RemoteModel:
         self._api_key = api_key
         self._key_variable = key_variable
         if api_key and self._base.user:
-            raise SettingsError(f"give an API key or a user in the address {address(self._base)}, not both")
+            raise SettingsError(
+                say(
+                    f"give an API key or a user in the address {address(self._base)}, not both",
+                    f"API key 和地址 {address(self._base)} 里的用户只能给一个",
+                )
+            )
         self._headers = {"Content-Type": "application/json", **wire.headers(api_key), **(headers or {})}
         self._urls = {streams: wire.url(self._base, streams=streams) for streams in (False, True)}
         self._timeouts = timeouts or Timeouts()
@@ -291,6 +296,9 @@ def _address(base_url: str) -> URL:
         url = URL()
     if url.scheme not in ("http", "https") or not url.host:
         raise SettingsError(
-            f"'{base_url}' is not the address of a model's server: it should look like http://127.0.0.1:8000/v1"
+            say(
+                f"'{base_url}' is not the address of a model's server: it should look like http://127.0.0.1:8000/v1",
+                f"“{base_url}”不是模型服务的地址：应类似 http://127.0.0.1:8000/v1",
+            )
         )
     return url.with_fragment(None)

@@ -13,7 +13,7 @@ from typing import Any, Final
 from toolhand.arguments.suggest import closest, is_near
 from toolhand.core import plugins
 from toolhand.core.errors import SettingsError
-from toolhand.core.language import Language, language_of_person
+from toolhand.core.language import Language, language_of_person, say
 from toolhand.models import Model
 from toolhand.models.fallbacks import FallbackModel
 from toolhand.models.wire import Dialect
@@ -79,10 +79,18 @@ def _resolved(spec: str | Model, options: Mapping[str, Any]) -> Model:
     if not isinstance(spec, str):
         if options:
             raise SettingsError(
-                f"options ({', '.join(options)}) only go with a model's name, not with a model"
+                say(
+                    f"options ({', '.join(options)}) only go with a model's name, not with a model",
+                    f"选项（{', '.join(options)}）只能配合模型名称，不能配合模型对象",
+                )
             )
         if not isinstance(spec, Model):
-            raise SettingsError(f"a model is a name such as 'local', or a Model, and {spec!r} is neither")
+            raise SettingsError(
+                say(
+                    f"a model is a name such as 'local', or a Model, and {spec!r} is neither",
+                    f"模型应是名称（例如 'local'）或 Model 对象，而 {spec!r} 都不是",
+                )
+            )
         return spec
     spec = spec.strip()
     if spec.startswith(_SCHEMES):
@@ -96,7 +104,12 @@ def _resolved(spec: str | Model, options: Mapping[str, Any]) -> Model:
         options.setdefault("dialect", _dialect(provider))
         return _made(spec, "openai", rest or provider.get("default_model", ""), options)
     if not callable(plugins.found("models", adapter, _CONNECT)):
-        raise SettingsError(f"there is no model '{spec}': {_meant(adapter, rest)}")
+        raise SettingsError(
+            say(
+                f"there is no model '{spec}': {_meant(adapter, rest)}",
+                f"没有模型“{spec}”：{_meant(adapter, rest)}",
+            )
+        )
     return _made(spec, adapter, rest, options)
 
 
@@ -107,7 +120,9 @@ def _made(spec: str, adapter: str, rest: str, options: Mapping[str, Any]) -> Mod
     except TypeError as error:
         wrong = _UNEXPECTED.search(str(error))
         if wrong and wrong[1] in options:
-            raise SettingsError(f"the model '{spec}' has no option '{wrong[1]}'") from None
+            raise SettingsError(
+                say(f"the model '{spec}' has no option '{wrong[1]}'", f"模型“{spec}”没有选项“{wrong[1]}”")
+            ) from None
         raise
     return model
 
@@ -117,10 +132,11 @@ def _meant(adapter: str, rest: str) -> str:
     known = [*_adapters(), *providers()]
     near = closest(adapter, ["local", *known]) if adapter and rest else ""
     if near and is_near(adapter, near):
-        return f"did you mean '{near}:{rest}'?"
-    return (
-        "write local, local:small, http://<host>/v1#<model>, or <provider>:<model> with one of these providers: "
-        f"{', '.join(known)}"
+        return say(f"did you mean '{near}:{rest}'?", f"是不是想写“{near}:{rest}”？")
+    providers_known = ", ".join(known)
+    return say(
+        f"write local, local:small, http://<host>/v1#<model>, or <provider>:<model> with a provider such as {providers_known}",
+        f"请写 local、local:small、http://<主机>/v1#<模型>，或 <提供方>:<模型>，提供方为其中之一：{providers_known}",
     )
 
 
@@ -160,7 +176,12 @@ def _base_url(spec: str, provider: Provider, options: Mapping[str, Any]) -> str:
     if chosen:
         return chosen if not suffix or chosen.endswith(suffix) else f"{chosen}/{suffix}"
     if "base_url" not in provider and "base_url" not in options:
-        raise SettingsError(f"{spec} needs an address: set {variable} or give base_url=…")
+        raise SettingsError(
+            say(
+                f"{spec} needs an address: set {variable} or give base_url=…",
+                f"{spec} 需要地址：请设置 {variable}，或给出 base_url=…",
+            )
+        )
     return str(provider.get("base_url", ""))
 
 
@@ -175,7 +196,12 @@ def _dialect(provider: Provider) -> Dialect:
 def _key(spec: str, provider: Provider) -> str:
     key = os.environ.get(provider["key_variable"], "")
     if not key and provider.get("needs_key", True):
-        raise SettingsError(f"{spec} needs an API key: set {provider['key_variable']} or give api_key=…")
+        raise SettingsError(
+            say(
+                f"{spec} needs an API key: set {provider['key_variable']} or give api_key=…",
+                f"{spec} 需要 API key：请设置 {provider['key_variable']}，或给出 api_key=…",
+            )
+        )
     return key
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
 from toolhand.models.openai import openai_account
 from toolhand.models.remote import RemoteModel
 from toolhand.models.wires.responses import ResponsesWire
@@ -34,7 +35,12 @@ def connect(
         SettingsError: when there is no model name, or no key where one is needed.
     """
     if not rest:
-        raise SettingsError("'responses:' needs a model's name behind it, such as responses:gpt-5-mini")
+        raise SettingsError(
+            say(
+                "'responses:' needs a model's name behind it, such as responses:gpt-5-mini",
+                "“responses:”后面要写模型名，例如 responses:gpt-5-mini",
+            )
+        )
     base_url, api_key, _ = openai_account(f"responses:{rest}", base_url, api_key)
     name = options.setdefault("name", f"responses:{rest}")
     options.setdefault("key_variable", "OPENAI_API_KEY")

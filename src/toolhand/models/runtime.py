@@ -166,8 +166,11 @@ def _load(settings: RuntimeSettings, address: str) -> Any:
         return xllamacpp.Server(params)
     except RuntimeError as error:
         raise WeightsError(
-            f"{settings.path} could not be loaded: it is not a GGUF model that this llama.cpp knows, "
-            f"or there is too little memory for {settings.context_tokens} tokens of context"
+            say(
+                f"{settings.path} could not be loaded: it is not a GGUF model that this llama.cpp knows, "
+                f"or there is too little memory for {settings.context_tokens} tokens of context",
+                f"无法加载 {settings.path}：它不是此 llama.cpp 认识的 GGUF 模型，或内存放不下 {settings.context_tokens} 个 token",
+            )
         ) from error
 
 

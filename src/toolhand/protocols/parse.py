@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from toolhand.arguments.settings import DEFAULT, BindSettings
 from toolhand.core import plugins
 from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
 from toolhand.core.messages import FinishReason, Reply
 from toolhand.protocols import Reader
 from toolhand.protocols.reading.settle import Settler
@@ -84,4 +85,9 @@ def _check(protocol: str) -> Make | None:
     if found is not None:
         return getattr(found, "lister", None)
     there = sorted({*_SPELLINGS, *plugins.members("protocols", "PROTOCOL")})
-    raise SettingsError(f"there is no protocol '{protocol}'; there is: {', '.join(there)}")
+    raise SettingsError(
+        say(
+            f"there is no protocol '{protocol}'; there is: {', '.join(there)}",
+            f"没有“{protocol}”协议；可用：{', '.join(there)}",
+        )
+    )

@@ -101,7 +101,7 @@ class Crew:
         return await asyncio.shield(starting)
 
     def prepare(self, definition: Definition) -> None:
-        """Begins to start the template of the tool's module; whoever needs it waits for the same start, and hears of its failure."""
+        """Begins to start the template of the tool's module; whoever needs it waits for the same start and hears if it fails."""
 
         async def started() -> None:
             with contextlib.suppress(ProcessLostError):

@@ -101,7 +101,7 @@ class ProcessPool:
         await self._owned(lambda crew: crew.template(definition), _nothing)
 
     def prepare(self, definition: Definition) -> None:
-        """Begins to import the tool's module for the workers to come, in the background. What fails shows when the tool is called."""
+        """Begins to import the tool's module for the workers to come, in the background; what fails shows at the call."""
         if not self.is_ready(definition):
             owner, crew = self._started()
             owner.call_soon_threadsafe(crew.prepare, definition)

@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,4 +70,6 @@ def find(name: str) -> Entry:
         if wanted in names or f"local:{wanted}" in names or wanted.removeprefix("local:") in names:
             return entry
     known = ", ".join(entry.name for entry in catalogue())
-    raise SettingsError(f"there is no embedded model '{name}'; there is: {known}")
+    raise SettingsError(
+        say(f"there is no embedded model '{name}'; there is: {known}", f"没有内置模型“{name}”；可用：{known}")
+    )

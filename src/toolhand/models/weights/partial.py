@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, Final, Self
 
 from toolhand.core.errors import WeightsError
+from toolhand.core.language import say
 from toolhand.models.weights.cache import sha256_of, write_atomically, write_stamp
 
 Progress = Callable[[int, int | None], None]
@@ -74,8 +75,12 @@ class PartialFile:
         free = shutil.disk_usage(self.folder).free
         if free < needed + SPARE_BYTES:
             raise WeightsError(
-                f"{self._path.name} needs {(needed + SPARE_BYTES) / 1e9:.1f} GB more in {self.folder}, "
-                f"which has {free / 1e9:.1f} GB free: make room, or set TOOLHAND_CACHE to a folder elsewhere"
+                say(
+                    f"{self._path.name} needs {(needed + SPARE_BYTES) / 1e9:.1f} GB more in {self.folder}, "
+                    f"which has {free / 1e9:.1f} GB free: make room, or set TOOLHAND_CACHE to a folder elsewhere",
+                    f"{self._path.name} 还需要 {(needed + SPARE_BYTES) / 1e9:.1f} GB，{self.folder} 只剩 {free / 1e9:.1f} GB："
+                    "请腾出空间，或把 TOOLHAND_CACHE 设到别处",
+                )
             )
 
     @property

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from toolhand.core import plugins
+from toolhand.core import language, plugins
 from toolhand.core.errors import MissingExtraError, WeightsError
 from toolhand.models.weights.cache import is_present, path_of
 from toolhand.models.weights.catalogue import Entry
@@ -46,7 +46,10 @@ def pull(entry: Entry, progress: Progress = _silent, *, say: Callable[[str], Non
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WeightsError(
-            f"{path.parent} cannot be made ({error.strerror}): set TOOLHAND_CACHE to a folder that can be written"
+            language.say(
+                f"{path.parent} cannot be made ({error.strerror}): set TOOLHAND_CACHE to a folder that can be written",
+                f"无法创建 {path.parent}（{error.strerror}）：请把 TOOLHAND_CACHE 设为可写的目录",
+            )
         ) from error
     with _only_writer(entry, progress, say):
         if is_present(entry):
@@ -70,12 +73,20 @@ def _fetch(entry: Entry, path: Path, progress: Progress, say: Callable[[str], No
                 reasons.append(f"{title}: {error}")
                 say(f"{title} is given up: {error}")
             except OSError as error:
-                raise WeightsError(f"{path} cannot be written: {error.strerror or error}") from error
+                raise WeightsError(
+                    language.say(
+                        f"{path} cannot be written: {error.strerror or error}",
+                        f"无法写入 {path}：{error.strerror or error}",
+                    )
+                ) from error
             else:
                 return
     raise WeightsError(
-        f"the weights of {entry.name} can be had from none of their sources: check the network, or put the file at {path} "
-        f"({'; '.join(reasons)})"
+        language.say(
+            f"the weights of {entry.name} can be had from none of their sources: check the network, or put the file at {path} "
+            f"({'; '.join(reasons)})",
+            f"{entry.name} 的权重从所有来源都无法取得：请检查网络，或把文件放到 {path}（{'; '.join(reasons)}）",
+        )
     )
 
 

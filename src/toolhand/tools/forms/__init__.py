@@ -14,6 +14,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
 
 ANY_KEY: Final = re.compile(r".*", re.DOTALL)
 
@@ -75,7 +76,12 @@ def form(name: str | Form) -> Form:
         return name
     found = _forms().get(name)
     if found is None:
-        raise SettingsError(f"there is no schema form '{name}'; there is: {', '.join(_forms())}")
+        raise SettingsError(
+            say(
+                f"there is no schema form '{name}'; there is: {', '.join(_forms())}",
+                f"没有“{name}”这种 schema 格式；可用：{', '.join(_forms())}",
+            )
+        )
     return found
 
 
