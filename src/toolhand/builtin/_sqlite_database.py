@@ -10,7 +10,7 @@ from toolhand.builtin._sql_schema import brief, table_names, tables
 from toolhand.builtin._sql_teaching import failure
 from toolhand.builtin._sqlite_reader import SqliteReader
 from toolhand.core.errors import SettingsError, ToolFailure
-from toolhand.core.language import Language
+from toolhand.core.language import Language, say
 
 _MAX_DESCRIBED_LENGTH: Final = 1_500
 """Characters of schema in the description of `query_database`: they are in every prompt."""
@@ -72,17 +72,36 @@ def _checked(path: Path, reader: SqliteReader) -> str:
     except OSError:  # a name that is too long to be one
         is_there, path = False, Path(f"{str(path)[:100]}…")
     if not is_there:
-        raise SettingsError(f"there is no database at {path}: give the path of an existing SQLite file")
+        raise SettingsError(
+            say(
+                f"there is no database at {path}: give the path of an existing SQLite file",
+                f"{path} 没有数据库：请给出已有 SQLite 文件的路径",
+            )
+        )
     if not path.is_file():
-        raise SettingsError(f"{path} is not a file: give the path of a SQLite file")
+        raise SettingsError(
+            say(
+                f"{path} is not a file: give the path of a SQLite file",
+                f"{path} 不是文件：请给出 SQLite 文件的路径",
+            )
+        )
     try:
         names = list(table_names(reader))
         return brief(reader, names, _MAX_DESCRIBED_LENGTH) if names else "The database has no tables yet."
     except QueryError as error:
         if error.code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            reason = f"the database {path} is locked by another program: try again when that one is done"
+            reason = say(
+                f"the database {path} is locked by another program: try again when that one is done",
+                f"数据库 {path} 被另一个程序锁住：请等它完成后再试",
+            )
         elif error.code.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
-            reason = f"{path} is not a SQLite database, or it is damaged: give the path of a SQLite file"
+            reason = say(
+                f"{path} is not a SQLite database, or it is damaged: give the path of a SQLite file",
+                f"{path} 不是 SQLite 数据库，或已损坏：请给出 SQLite 文件的路径",
+            )
         else:
-            reason = f"the database {path} cannot be read ({error}): check the file and its permissions"
+            reason = say(
+                f"the database {path} cannot be read ({error}): check the file and its permissions",
+                f"无法读取数据库 {path}（{error}）：请检查文件及其权限",
+            )
         raise SettingsError(reason) from None
