@@ -44,23 +44,10 @@ def connect(
     Raises:
         SettingsError: when there is no model name, or no key where one is needed.
     """
-    if not rest:
-        raise SettingsError(
-            say(
-                "'anthropic:' needs a model's name behind it, such as anthropic:claude-sonnet-4-5",
-                "“anthropic:”后面要写模型名，例如 anthropic:claude-sonnet-4-5",
-            )
-        )
     base_url = base_url or os.environ.get("ANTHROPIC_BASE_URL") or DEFAULT_BASE_URL
     api_key = os.environ.get(KEY_VARIABLE, "") if api_key is None else api_key
     is_own = "anthropic.com" in base_url
-    if is_own and not api_key:
-        raise SettingsError(
-            say(
-                f"anthropic:{rest} needs an API key: set {KEY_VARIABLE} or give api_key=…",
-                f"anthropic:{rest} 需要 API key：请设置 {KEY_VARIABLE}，或给出 api_key=…",
-            )
-        )
+    _check(rest, needs_key=is_own and not api_key)
     name = options.setdefault("name", f"anthropic:{rest}")
     options.setdefault("key_variable", KEY_VARIABLE)
     budget = thinking if isinstance(thinking, int) else 0
@@ -73,6 +60,23 @@ def connect(
         extra={"thinking": form} if form else {},
     )
     return RemoteModel(wire, base_url=base_url, api_key=api_key, **options)
+
+
+def _check(rest: str, *, needs_key: bool) -> None:
+    if not rest:
+        raise SettingsError(
+            say(
+                "'anthropic:' needs a model's name behind it, such as anthropic:claude-sonnet-4-5",
+                "“anthropic:”后面要写模型名，例如 anthropic:claude-sonnet-4-5",
+            )
+        )
+    if needs_key:
+        raise SettingsError(
+            say(
+                f"anthropic:{rest} needs an API key: set {KEY_VARIABLE} or give api_key=…",
+                f"anthropic:{rest} 需要 API key：请设置 {KEY_VARIABLE}，或给出 api_key=…",
+            )
+        )
 
 
 def _longest_reply(name: str, budget: int) -> int:

@@ -94,27 +94,27 @@ def unreachable(url: URL, error: BaseException, timeouts: Timeouts) -> ModelErro
                 f"{where} 没有及时开始回答（{seconds}）",
             ),
         )
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return _passing(ModelFault.UNREACHABLE, _no_connection(where, url, error))
+    said = say(f"{where} closed the connection without an answer", f"{where} 没有回答就关闭了连接")
+    return _passing(ModelFault.CUT, said)
+
+
+def _no_connection(where: str, url: URL, error: aiohttp.ClientConnectorError) -> str:
     if isinstance(error, aiohttp.ClientConnectorDNSError):
-        message = say(
+        return say(
             f"{where} cannot be reached: the host '{url.host}' is not known",
             f"无法连接 {where}：找不到主机“{url.host}”",
         )
-    elif not isinstance(error, aiohttp.ClientConnectorError):
-        return _passing(
-            ModelFault.CUT,
-            say(f"{where} closed the connection without an answer", f"{where} 没有回答就关闭了连接"),
-        )
-    elif isinstance(error.os_error, ConnectionRefusedError):
-        message = say(
+    if isinstance(error.os_error, ConnectionRefusedError):
+        return say(
             f"{where} refused the connection: is the server running there?",
             f"{where} 拒绝连接：服务是否在那里运行？",
         )
-    else:
-        message = say(
-            f"{where} cannot be reached: {error.os_error.strerror or 'no connection'}",
-            f"无法连接 {where}：{error.os_error.strerror or '没有连接'}",
-        )
-    return _passing(ModelFault.UNREACHABLE, message)
+    return say(
+        f"{where} cannot be reached: {error.os_error.strerror or 'no connection'}",
+        f"无法连接 {where}：{error.os_error.strerror or '没有连接'}",
+    )
 
 
 def _passing(fault: ModelFault, message: str) -> ModelError:

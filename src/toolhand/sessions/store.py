@@ -159,13 +159,7 @@ def open_store(store: str | os.PathLike[str] | SessionStore | None = None) -> Se
             )
         return store
     name = os.fspath(store)
-    if not name.strip() or "\0" in name:
-        raise SettingsError(
-            say(
-                f"the store's name {name[:60]!r} names no file: write a path, or leave it out for the default",
-                f"存储名称 {name[:60]!r} 不是文件：请写出路径，或不写（使用默认位置）",
-            )
-        )
+    _check_name(name)
     if name.rpartition("/")[2] == ":memory:":  # what SQLite calls a database that is not kept
         name = "memory"
     scheme, separator, rest = name.partition("://")
@@ -173,7 +167,23 @@ def open_store(store: str | os.PathLike[str] | SessionStore | None = None) -> Se
         return _made("memory", "MemoryStore")
     if separator and scheme in ("postgresql", "postgres"):
         return _opened(name, "postgres", "PostgresStore")
-    if separator and scheme != "sqlite":
+    path = (
+        rest.removeprefix("/") if separator else name
+    )  # three slashes and a name, or four and a path from the root
+    return _opened(str(Path(path).expanduser().absolute()), "sqlite", "SqliteStore")
+
+
+def _check_name(name: str) -> None:
+    """Refuses a name that is none of a store."""
+    scheme, separator, rest = name.partition("://")
+    if not name.strip() or "\0" in name:
+        raise SettingsError(
+            say(
+                f"the store's name {name[:60]!r} names no file: write a path, or leave it out for the default",
+                f"存储名称 {name[:60]!r} 不是文件：请写出路径，或不写（使用默认位置）",
+            )
+        )
+    if separator and scheme not in ("sqlite", "postgresql", "postgres"):
         raise SettingsError(
             say(
                 f"there is no store '{scheme}://…'; there is: memory, sqlite:///path, postgresql://…",
@@ -187,10 +197,6 @@ def open_store(store: str | os.PathLike[str] | SessionStore | None = None) -> Se
                 f"存储“{name}”没有写出文件：请写成 sqlite:///path",
             )
         )
-    path = (
-        rest.removeprefix("/") if separator else name
-    )  # three slashes and a name, or four and a path from the root
-    return _opened(str(Path(path).expanduser().absolute()), "sqlite", "SqliteStore")
 
 
 def _made(module: str, kind: str, *arguments: str) -> SessionStore:
