@@ -34,7 +34,9 @@ def postgres():
 @pytest.fixture
 def url(postgres):
     """The URL of a fresh database."""
-    return postgres.database()
+    found = postgres.database()
+    yield found
+    postgres.give_back(found)
 
 
 @pytest.fixture(params=KINDS)

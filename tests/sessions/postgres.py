@@ -44,10 +44,8 @@ class Server:
     def give_back(self, url: str) -> None:
         """Empties a database for the next test: making one, and removing its hundreds of files, takes far longer."""
         name = url.partition("?")[0].rpartition("/")[2]
-        self._server.psql(
-            f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'; "
-            f"DROP SCHEMA IF EXISTS toolhand CASCADE;".replace("DROP", f"\\connect {name}\nDROP", 1)
-        )
+        ended = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}';"
+        self._server.psql(f"{ended}\n\\connect {name}\nDROP SCHEMA IF EXISTS toolhand CASCADE;")
         self._free.append(name)
 
     def crash(self) -> None:
