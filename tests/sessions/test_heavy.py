@@ -49,6 +49,6 @@ def test_many_runs_over_fewer_sessions_neither_mix_nor_lose_nor_fail(where):
 
 
 @pytest.mark.slow
-def test_six_processes_on_three_sessions_wait_for_one_another(where):
-    found = figures("load", where, "--runs", "6", "--sessions", "3", "--processes", "6")
+def test_four_processes_on_two_sessions_wait_for_one_another(where):
+    found = figures("load", where, "--runs", "6", "--sessions", "2", "--processes", "4")
     assert (found["wrong"], found["first"]) == (0, [])
