@@ -289,6 +289,20 @@ def test_after_a_value_that_nobody_gave_only_the_tools_that_tell_it_are_left(las
     assert {option["properties"]["tool"]["const"] for option in options} == names
 
 
+@pytest.mark.parametrize(("beside", "is_forced"), [("clock", True), ("set_lamp", False)])
+def test_where_the_step_before_was_called_beside_only_the_call_that_lacked_its_value_is_left(
+    beside, is_forced
+):
+    calls = (ToolCall(id="c1", name="ship", arguments={}), ToolCall(id="c2", name=beside, arguments={}))
+    ran = ToolResult(call_id="c2", name=beside, outcome=Value("12:00"))
+    last = Message(role="tool", parts=(ran, *invented("clock").results))
+    history = [user("Ship it."), Message(role="assistant", parts=calls), last]
+    grammar = PROTOCOL.render(history, TOOLS, AUTO, "en").grammar
+    assert ("anyOf" not in grammar) is is_forced
+    if is_forced:
+        assert grammar["properties"]["calls"]["items"]["properties"]["tool"] == {"const": "ship"}
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_what_follows_a_failure_does_not_speak_of_an_answer(language):
     asked = Message(role="assistant", parts=(ToolCall(id="c1", name="ship", arguments={}),))

@@ -132,14 +132,24 @@ def goes_round(messages: Sequence[Message]) -> bool:
 
 
 def steps_left_out(messages: Sequence[Message], tools: ToolCollection, choice: ToolChoice) -> tuple[str, ...]:
-    """The tools that tell what the last calls lacked, where nothing else came of these: only they can help now."""
+    """The tools that alone can help now, where the last calls lacked a value: those that tell it.
+
+    Where one of these was called beside, its result has just told it: then the tools that lacked it.
+    """
     if not messages or messages[-1].role != "tool":
         return ()
     named: list[str] = []
+    lacking: list[str] = []
+    ran = {result.name for result in messages[-1].results if result.error is None}
     for result in messages[-1].results:
-        if result.error is None or "invented" not in result.error.details:
+        if result.error is None:
+            continue
+        if "invented" not in result.error.details:
             return ()
         named += result.error.details.get("tools", ())
+        lacking.append(result.name)
+    if ran:
+        named = lacking if ran <= set(named) else []
     return tuple(dict.fromkeys(name for name in named if name in tools and choice.allows(name)))
 
 
