@@ -52,6 +52,15 @@ def test_without_choose_all_are_shown_and_with_few_tools_too():
     assert len(offered(model)) == 6
 
 
+def test_a_message_that_shares_no_word_with_a_tool_brings_the_first_ones():
+    agent, model = agent_of(["?", "x"], choose=4)
+    session = Session()
+    agent.run_sync("17 * 23 = ?", session=session)
+    assert offered(model) == ["search_tools", *(tool.name for tool in many(4))]
+    agent.run_sync("nonsense", session=session)
+    assert offered(model, 1) == offered(model, 0)
+
+
 def test_within_a_session_the_list_only_grows_at_its_end():
     agent, model = agent_of(["a", "b", "c"], choose=Choose(k=3, most=20))
     session = Session()

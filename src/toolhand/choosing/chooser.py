@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TypeVar
 
 from toolhand.choosing.choose import Choose
@@ -151,6 +152,10 @@ class Chooser:
             wanted = [*wanted, *earlier[: max(0, room)]]
             selection.restart(())
         new = selection.load(wanted)
+        # Where words have found too few, the first tools fill up.
+        if (room := self.choose.k - len(selection.names)) > 0:
+            others = (name for name in pool.by_name if name not in selection and name not in hidden)
+            new += selection.load(islice(others, room))
         session.shown_tools = selection.names
         selection.hidden = frozenset(hidden)
         select(context, selection)

@@ -56,7 +56,7 @@ def search_tool(search: Search, tools: Sequence[Tool]) -> Tool:
         """Finds tools.
 
         Args:
-            query: What the tool should do, in a few words, such as "cancel an order".
+            query: What the tool should do, in a few words of your own.
             most: The most tools to find, at most 20.
         """
         words = _WORDS[context.language]
