@@ -44,18 +44,12 @@ class Calling:
         self.pending, self.progress = (), Progress()
 
     async def before_tool(self, call: BoundCall) -> None:
-        """Writes into the ledger that a call is about to reach its tool, with the reply that asked for it.
-
-        A tool that may not run twice is only reached once that is kept. Where it may, nobody waits: what a crash takes away
-        was harmless to repeat.
+        """Writes into the ledger that a call is about to reach its tool, with the reply that asked for it, and waits until it
+        is kept: whatever happens then, the history says what was asked for and what had begun.
         """
         if call.call.id in self._running:  # and not one that a tool makes itself
-            repeatable = call.tool.repeatable
-            self.session.note_started(call.call.id, call.tool.name, is_repeatable=repeatable)
-            if repeatable:
-                self.session.begin_saving()
-            else:
-                await self.session.saved()
+            self.session.note_started(call.call.id, call.tool.name, is_repeatable=call.tool.repeatable)
+            await self.session.saved()
 
     async def run(
         self,

@@ -152,5 +152,5 @@ async def test_at_every_point(kind, how, tmp_path):
         cancelled += bool(reached)
         if not reached and target > 20 and cancelled < target - 3:
             break
-    assert cancelled > 40
+    assert cancelled > 30  # else the points have got lost
     await store.close()
