@@ -475,7 +475,7 @@ async def test_time_cuts_a_request_that_is_under_way_and_says_so(text, said):
 
 async def test_time_cuts_a_stream_and_keeps_what_was_shown():
     model = Slow(["The first sentence was already there. " * 10], chunk_size=4)
-    events = [event async for event in Agent(model).stream("?", limits=Limits(seconds=0.3))]
+    events = [event async for event in Agent(model).stream("?", limits=Limits(seconds=1.5))]
     shown = "".join(event.text for event in events if isinstance(event, TextDelta))
     run = events[-1].run
     assert run.stopped == "time_limit"
@@ -487,9 +487,9 @@ async def test_time_cuts_a_stream_and_keeps_what_was_shown():
 async def test_the_time_of_a_run_begins_when_it_is_its_turn():
     class Waits(ScriptedModel):
         async def complete(self, request):
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(0.5)
             return await super().complete(request)
 
-    agent, session = Agent(Waits(lambda _: "ok"), limits=Limits(seconds=0.5)), Session("s")
+    agent, session = Agent(Waits(lambda _: "ok"), limits=Limits(seconds=2.0)), Session("s")
     runs = await asyncio.gather(*(agent.run("?", session=session) for _ in range(5)))
     assert [run.stopped for run in runs] == ["answered"] * 5

@@ -211,7 +211,7 @@ async def test_a_hundred_cases_are_replayed_quickly_and_to_the_same_figures(tmp_
         told.append(figures(evaluation, CLERK))
         # The processor's time: on a machine that others use the clock says nothing about us.
         seconds = min(time.process_time() - used, time.perf_counter() - started)
-        assert seconds < 3
+        assert seconds < 12
     assert told[0] == told[1] == told[2]
     assert told[0].cases == 100
     assert told[0].passed.value == 1.0

@@ -22,14 +22,19 @@ from toolhand.core.errors import ErrorCode, ToolFailure
 from toolhand.tools.signature import Injected
 
 
+def late_seconds() -> float:
+    """After how long what hangs would write. Long enough for a slow machine to end it before; see `LATE_SECONDS`."""
+    return float(os.environ.get("LATE_SECONDS", "8"))
+
+
 def hang_sleeping(path: str) -> str:
-    time.sleep(1.0)
+    time.sleep(late_seconds())
     Path(path).write_text("late")
     return "late"
 
 
 def hang_busy(path: str) -> str:
-    until = time.monotonic() + 1.0
+    until = time.monotonic() + late_seconds()
     while time.monotonic() < until:
         pass
     Path(path).write_text("late")
@@ -43,7 +48,7 @@ def hang_deaf(path: str) -> str:
 
 
 def hang_in_c(path: str) -> str:
-    ctypes.PyDLL(None).usleep(1_000_000)  # PyDLL keeps the interpreter lock
+    ctypes.PyDLL(None).usleep(int(late_seconds() * 1_000_000))  # PyDLL keeps the interpreter lock
     Path(path).write_text("late")
     return "late"
 
@@ -55,7 +60,7 @@ def hang_in_re(path: str) -> str:
 
 
 def hang_swallowing(path: str) -> str:
-    until = time.monotonic() + 1.0
+    until = time.monotonic() + late_seconds()
     while time.monotonic() < until:
         try:
             time.sleep(0.05)
@@ -72,7 +77,7 @@ def _detach(path: str, *, sessions: int = 1) -> None:
             os.setsid()
             if os.fork() != 0:
                 os._exit(0)
-        time.sleep(0.6)
+        time.sleep(late_seconds())
         Path(path).write_text("late")
         os._exit(0)
     os.wait()
@@ -96,7 +101,9 @@ def detach_and_return(path: str) -> str:
 
 
 def shell_and_hang(path: str) -> str:
-    subprocess.Popen(["sh", "-c", f"(sleep 0.6; echo late > {path}) & sleep 60"], start_new_session=True)
+    subprocess.Popen(
+        ["sh", "-c", f"(sleep {late_seconds()}; echo late > {path}) & sleep 60"], start_new_session=True
+    )
     time.sleep(60)
     return "late"
 
@@ -105,7 +112,7 @@ def run_away(path: str) -> str:
     """A chain of processes, each of which starts the next and ends; the last one writes."""
     if os.fork() == 0:
         os.setsid()
-        until = time.monotonic() + 0.8
+        until = time.monotonic() + late_seconds()
         while time.monotonic() < until:
             time.sleep(0.005)
             if os.fork() != 0:

@@ -74,7 +74,7 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
-async def gone(*pids: int, seconds: float = 5.0) -> None:
+async def gone(*pids: int, seconds: float = 60.0) -> None:
     """Waits until none of these processes is alive."""
     until = time.monotonic() + seconds
     while alive := [pid for pid in pids if is_alive(pid)]:
@@ -82,7 +82,7 @@ async def gone(*pids: int, seconds: float = 5.0) -> None:
         await asyncio.sleep(0.01)
 
 
-async def returned(threads: Threads, seconds: float = 10.0) -> None:
+async def returned(threads: Threads, seconds: float = 60.0) -> None:
     """Waits until no thread runs a call that was given up."""
     until = time.monotonic() + seconds
     while left := threads.abandoned:
@@ -104,7 +104,7 @@ def strangers(pool: ProcessPool = PROCESSES) -> list[int]:
 
 async def nothing_left(pool: ProcessPool = PROCESSES) -> None:
     """Waits until the pool has no process but its templates and idle workers, and nothing below those."""
-    until = time.monotonic() + 5.0
+    until = time.monotonic() + 60.0
     while left := strangers(pool):
         assert time.monotonic() < until, f"left over: {left}"
         await asyncio.sleep(0.01)

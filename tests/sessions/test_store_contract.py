@@ -93,6 +93,7 @@ async def test_a_lease_that_ran_out_is_taken_over_and_its_holder_can_add_nothing
     await store.append(old, [said(1, "before")])
     assert await store.renew(old)
     await asyncio.sleep(0.1)
+    store.lease_seconds = 60.0
     new = await claimed(store, holder="elsewhere|2|1|b")
     assert new.epoch > old.epoch
     with pytest.raises(SessionError, match="taken over"):
