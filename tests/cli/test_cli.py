@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sqlite3
 import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 from tests.mcp.conftest import State, is_gone, raw
 from toolhand.builtin.sample import make_sample
-from toolhand.cli.app import run_app
+from toolhand.cli.app import _HELP, COMMANDS, _help_of, run_app
 from toolhand.cli.demo import QUESTIONS
 
 
@@ -248,3 +251,24 @@ def test_an_mcp_server_is_a_source_of_tools_and_is_ended_with_the_program(tmp_pa
     refused = toolhand("tools", "list", "--tools", "mcp:/no/such/server")
     assert refused.returncode == 1
     assert "cannot be run" in refused.stderr
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_commands_line_in_the_help_is_its_own(name, language, monkeypatch):
+    monkeypatch.setenv("TOOLHAND_LANG", language)
+    assert _HELP.search(Path(import_module(f"toolhand.cli.{name}").__file__).read_text(encoding="utf-8"))
+    said = _help_of(name)
+    assert bool(re.search(r"[\u4e00-\u9fff]", said)) is (language == "zh")
+
+
+def test_the_help_lists_every_command_and_loads_none():
+    script = (
+        "import sys; from toolhand.cli.app import run_app; code = run_app(['--help']); "
+        "print([m for m in sys.modules if m in ('aiohttp', 'sqlite3', 'toolhand.agent', 'toolhand.cli.chat')]); sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[]"
+    for name in COMMANDS:
+        assert re.search(rf"\b{name}\b", done.stdout)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.resources import files
 from typing import Final
 
 import typer
@@ -44,6 +47,9 @@ COMMANDS: Final = (
 own, an `app`."""
 
 
+_HELP: Final = re.compile(r'^HELP = say\(\s*("[^"\n]*"),\s*("[^"\n]*"),?\s*\)', re.MULTILINE)
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         tell(__version__)
@@ -62,6 +68,19 @@ def _options(
     del version
 
 
+def _unloaded() -> None:
+    """Stands for a command that is only listed."""
+
+
+def _help_of(name: str) -> str:
+    """A command's line in the help, read out of its file: loading all the commands takes over a second."""
+    source = files("toolhand.cli").joinpath(f"{name}.py").read_text("utf-8")
+    found = _HELP.search(source)
+    if found is None:
+        return str(import_module(f"toolhand.cli.{name}").HELP)
+    return say(*(str(ast.literal_eval(text)) for text in found.groups()))
+
+
 def _app(words: Sequence[str]) -> typer.Typer:
     """The commands, of which only the one that is meant is loaded where the words say which."""
     app = typer.Typer(
@@ -73,8 +92,11 @@ def _app(words: Sequence[str]) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
-    first = words[0] if words else ""
-    for name in () if first == "--version" else (first,) if first in COMMANDS else COMMANDS:
+    meant = next((word for word in words if not word.startswith("-")), "")
+    for name in () if words[:1] == ["--version"] else (meant,) if meant in COMMANDS else COMMANDS:
+        if name != meant:  # only its line in the help is wanted
+            app.command(name, help=_help_of(name))(_unloaded)
+            continue
         module = import_module(f"toolhand.cli.{name}")
         if hasattr(module, "app"):
             app.add_typer(module.app, name=name, help=module.HELP)
