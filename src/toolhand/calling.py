@@ -46,7 +46,7 @@ class Calling:
     async def before_tool(self, call: BoundCall) -> None:
         """Writes into the ledger that a call is about to reach its tool, and waits until it is kept.
 
-        The reply that asked for it is kept with it: whatever happens then, the history says what was asked for and what had begun.
+        The reply that asked for it is kept with it: whatever happens then, the history says what was asked for and had begun.
         """
         if call.call.id in self._running:  # and not one that a tool makes itself
             self.session.note_started(call.call.id, call.tool.name, is_repeatable=call.tool.repeatable)
