@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: help setup demo test test-fast lint types check walk questions bench lock clean
+.PHONY: help setup demo test test-fast lint types check walk questions own-things bench lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -34,6 +34,9 @@ walk: setup  ## how much code one tool call goes through
 
 questions: setup  ## how many plain questions the embedded model answers with real tools
 	@$(BIN)/python bench/questions.py
+
+own-things: setup  ## how many questions over documents, a database and a table it answers
+	@$(BIN)/python bench/own_things.py
 
 bench: setup  ## figures against others, re-runnable
 	@$(BIN)/python -m bench
