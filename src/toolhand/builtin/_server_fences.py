@@ -89,16 +89,18 @@ class Fence:
         return connection.execution_options(stream_results=True, max_row_buffer=10)
 
     def reading(self, connection: Any, sql: str) -> Any:
-        """The rows of a statement that asks."""
+        """The rows of a statement that asks. No values come with it, so that a "%" is one."""
         if first_word(sql) not in _ASKING:
             raise RefusedError("REFUSED", f"{first_word(sql).upper() or 'that'}")
-        return connection.exec_driver_sql(trimmed(sql))
+        return connection.execution_options(no_parameters=True).exec_driver_sql(trimmed(sql))
 
     def changing(self, connection: Any, sql: str) -> Any:
         """The outcome of a statement that changes rows."""
         if first_word(sql) not in _CHANGING:
             raise RefusedError("REFUSED", f"{first_word(sql).upper() or 'that'}")
-        return connection.execution_options(stream_results=False).exec_driver_sql(trimmed(sql))
+        return connection.execution_options(stream_results=False, no_parameters=True).exec_driver_sql(
+            trimmed(sql)
+        )
 
     def is_shown(self, schema: str, inspector: Any) -> bool:
         """Whether a schema beside the usual one is the user's own."""

@@ -213,11 +213,9 @@ def failure(error: BaseException) -> dict[str, Any]:
     """What failed, as the server's code for it and its sentence."""
     original: Any = getattr(error, "orig", None) or error
     cause = original.__cause__ or original
-    code = getattr(cause, "sqlstate", None) or getattr(original, "sqlstate", None)
-    if (
-        code is None and original.args and isinstance(original.args[0], int)
-    ):  # MySQL's drivers: number, sentence
+    if original.args and isinstance(original.args[0], int):  # MySQL's drivers: number, sentence
         return {"error": str(original.args[0]), "message": str(original.args[-1])[:500]}
+    code = getattr(cause, "sqlstate", None) or getattr(original, "sqlstate", None)
     message = str(getattr(cause, "message", None) or cause).split("\n", maxsplit=1)[0][:500]
     hint = getattr(cause, "hint", None)
     if isinstance(hint, str) and hint:
