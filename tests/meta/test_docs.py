@@ -83,3 +83,10 @@ def test_the_reference_of_case_files_is_up_to_date(language, name, monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))
     written = importlib.import_module("case_format")
     assert (ROOT / "docs" / "reference" / name).read_text(encoding="utf-8") == written.page(language)
+
+
+def test_decisions_have_numbers_of_their_own():
+    pages = sorted((ROOT / "docs" / "adr").glob("*.md"))
+    assert [page.name[:4] for page in pages] == [f"{number:04d}" for number in range(1, len(pages) + 1)]
+    for number, page in enumerate(pages, 1):
+        assert page.read_text(encoding="utf-8").startswith(f"# {number}. "), page

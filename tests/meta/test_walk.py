@@ -1,4 +1,4 @@
-"""How much code one call goes through, as `make walk` says. The marks only shrink: docs/adr/0013-the-walk-of-a-call.md."""
+"""How much code one call goes through, as `make walk` says. The marks only shrink: docs/adr/0020-the-walk-of-a-call.md."""
 
 from __future__ import annotations
 
