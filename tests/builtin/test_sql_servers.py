@@ -150,6 +150,20 @@ ATTACKS = [
     "SELECT pg_catalog . /* a */ set_config -- b\n ('transaction_read_only', 'off', true)",
     "SELECT U&\"s\\0065t_config\"('transaction_read_only', 'off', true)",
     "SELECT PG_READ_FILE('/etc/passwd')",
+    # places where another reader of SQL sees a comment or a string, and the server a function
+    "SELECT 1, --\r pg_read_file('/etc/passwd')",
+    "SELECT 1 -- a\r, pg_advisory_lock(1)",
+    "SELECT $“$ ' $“$, pg_advisory_lock(1), $“$ ' $“$",
+    "SELECT E'a'\n'\\' , ' , pg_advisory_lock(1), ''",
+    "SELECT E'a' -- b\n'\\' , ' , pg_advisory_lock(1), ''",
+    "SELECT 'a'\n'b', pg_advisory_lock(1)",
+    "SELECT b'0'', ', pg_advisory_lock(1), '",
+    "SELECT 1 /* /* */ pg_advisory_lock(1) */, pg_advisory_lock(1)",
+    "SELECT 1 /*/**/*/, pg_advisory_lock(1)",
+    "SELECT E'\\', pg_advisory_lock(1), '', pg_advisory_lock(2)",
+    "SELECT 1$a$, $a$, pg_advisory_lock(1)",
+    "SELECT pg_advisory_lock\x0b(1)",
+    "SELECT a$b$ FROM (SELECT 1 AS a$b$) AS x WHERE pg_advisory_lock(1) IS NULL -- $b$",
     "SELECT * FROM pg_ls_dir('/')",
     "SELECT 1 LIMIT length(pg_read_file('/etc/passwd'))",
     "VALUES (1, 'a'), (2, pg_read_file('/etc/passwd'))",
@@ -184,6 +198,14 @@ ATTACKS = [
     "FETCH ALL FROM toolhand_rows",
     "SELECT 1; CLOSE toolhand_rows",
 ]
+
+
+def test_no_lock_was_had(ask):
+    """What an attack would leave behind for the length of its connection, seen from the statement itself."""
+    locks = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+    for sql in [one for one in ATTACKS if "pg_advisory_lock" in one]:
+        refused(ask(sql=sql))
+        assert ask(sql=locks)["rows"] == [[0]]
 
 
 @pytest.mark.parametrize("sql", ATTACKS)

@@ -17,12 +17,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-_SPACE: Final = re.compile(r"(?:\s|--[^\n]*(?:\n|$))+")
+# As PostgreSQL's src/backend/parser/scan.l has them: every character beyond ASCII belongs to a name, and a comment also ends
+# with a carriage return. A difference here would be a place to hide a function's name in.
+_SPACE: Final = re.compile(r"(?:[ \t\n\r\f\v]|--[^\n\r]*)+")
 _STRING: Final = re.compile(r"'(?:[^']|'')*'")
+_BITS: Final = re.compile(r"[bBxX]'[^']*'")
 _ESCAPED_STRING: Final = re.compile(r"[eE]'(?:[^'\\]|''|\\.)*'", re.DOTALL)
-_DOLLAR: Final = re.compile(r"\$([^\W\d]\w*)?\$")
+_DOLLAR: Final = re.compile("\\$(?:[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_\x80-\U0010ffff]*)?\\$")
 _QUOTED: Final = re.compile(r'"((?:[^"]|"")*)"')
-_WORD: Final = re.compile(r"[^\W\d][\w$]*")
+_WORD: Final = re.compile("[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*")
 _UNICODE_NAME: Final = re.compile(r"[uU]&[\"']")
 _HARMLESS: Final = (
     "random", "random_normal", "clock_timestamp", "timeofday", "gen_random_uuid", "uuidv4", "uuidv7", "uuid_generate_v4",
@@ -243,10 +246,10 @@ class MySql(Fence):
         if request["role"]:
             role = request["role"].replace("`", "``")
             connection.exec_driver_sql(f"SET ROLE `{role}`")
-        for grant in connection.exec_driver_sql("SHOW GRANTS").scalars().all():
+        is_maria = "mariadb" in str(connection.exec_driver_sql("SELECT version()").scalar()).lower()
+        for grant in connection.exec_driver_sql(_grants(connection, is_maria=is_maria)).scalars().all():
             if re.match(r"GRANT (?:.*, )?(?:ALL PRIVILEGES|FILE|SUPER)\b.* ON \*\.\*", grant):
                 raise RefusedError("PRIVILEGED")
-        is_maria = "mariadb" in str(connection.exec_driver_sql("SELECT version()").scalar()).lower()
         seconds = request["seconds"]
         connection.exec_driver_sql(
             f"SET SESSION max_statement_time = {float(seconds)}"
@@ -278,6 +281,17 @@ class MySql(Fence):
         """See `Fence`."""
         del schema, inspector
         return False
+
+
+def _grants(connection: Any, *, is_maria: bool) -> str:
+    """What lists the rights of the user; MySQL leaves out those of active roles unless they are named."""
+    if is_maria:
+        return "SHOW GRANTS"
+    try:
+        roles = str(connection.exec_driver_sql("SELECT current_role()").scalar())
+    except Exception:  # noqa: BLE001 - before version 8 there are no roles
+        return "SHOW GRANTS"
+    return "SHOW GRANTS" if roles == "NONE" else f"SHOW GRANTS FOR CURRENT_USER() USING {roles}"
 
 
 FENCES: Final[Mapping[str, type[Fence]]] = {"postgresql": Postgres, "mysql": MySql, "mariadb": MySql}
@@ -317,17 +331,23 @@ def tokens(sql: str) -> Iterator[tuple[str, str]]:
     Raises:
         RefusedError: when it holds names in Unicode escapes.
     """
-    at = 0
+    at, is_after_literal = 0, False
     while at < len(sql):
         if match := _SPACE.match(sql, at):
             at = match.end()
-        elif sql.startswith("/*", at):
+            continue
+        if sql.startswith("/*", at):
             at = _end_of_comment(sql, at)
-        elif _UNICODE_NAME.match(sql, at):
+            continue
+        if _UNICODE_NAME.match(sql, at):
             raise RefusedError("REFUSED", "a name in Unicode escapes")
-        elif match := _ESCAPED_STRING.match(sql, at) or _STRING.match(sql, at):
-            at = match.end()
+        elif match := _literal(sql, at):
+            # Literals side by side are one, and the second is read as the first is: nobody needs that.
+            if is_after_literal:
+                raise RefusedError("REFUSED", "a string beside a string")
+            at, is_after_literal = match.end(), True
             yield "literal", ""
+            continue
         elif match := _DOLLAR.match(sql, at):
             end = sql.find(match[0], match.end())
             at = len(sql) if end < 0 else end + len(match[0])
@@ -341,6 +361,11 @@ def tokens(sql: str) -> Iterator[tuple[str, str]]:
         else:
             yield "symbol", sql[at]
             at += 1
+        is_after_literal = False
+
+
+def _literal(sql: str, at: int) -> re.Match[str] | None:
+    return _BITS.match(sql, at) or _ESCAPED_STRING.match(sql, at) or _STRING.match(sql, at)
 
 
 def _end_of_comment(sql: str, at: int) -> int:
