@@ -114,6 +114,22 @@ def test_answers_come_with_their_file_and_place(search, question, file, place, h
     assert "秘密" not in best["text"]
 
 
+def test_tables_in_tables_and_fields_of_forms_are_read_once(folder, search):
+    def text(word):
+        return f"<w:p><w:r><w:t>{word}</w:t></w:r></w:p>"
+
+    inner = f"<w:tbl><w:tr><w:tc>{text('inner')}</w:tc><w:tc>{text('内层')}</w:tc></w:tr></w:tbl>"
+    body = (
+        f"<w:sdt><w:sdtContent>{text('fieldword')}{text('next')}</w:sdtContent></w:sdt>"
+        f"<w:tbl><w:tr><w:tc>{text('outer')}{inner}</w:tc></w:tr></w:tbl>"
+    )
+    space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    (folder / "form.docx").write_bytes(
+        docx([], body=f'<w:document xmlns:w="{space}"><w:body>{body}</w:body></w:document>')
+    )
+    assert search(question="fieldword")["passages"][0]["text"] == "fieldword\nnext\nouter inner | 内层"
+
+
 def test_a_folder_or_a_file_can_be_named(search):
     found = search(question="合同 notice period 工作时间", path="合同/")["passages"]
     assert {one["file"] for one in found} == {"合同/lease.pdf", "合同/采购.docx"}

@@ -103,7 +103,7 @@ def _docx(content: str) -> Iterator[tuple[str, int, str]]:
     if body is None:
         raise UnreadableError("broken")
     headings: list[tuple[int, str]] = []
-    for block in body.iterfind(f"{_W}body/*"):
+    for block in _blocks(body.find(f"{_W}body")):
         text = _table(block) if block.tag == f"{_W}tbl" else _paragraph(block)
         level = styles.get(_style(block), 0) or _outline_level(block)
         if level and text.strip():
@@ -165,11 +165,24 @@ def _paragraph(block: ET.Element) -> str:
 
 
 def _table(block: ET.Element) -> str:
+    """The rows of a table, each in a line; a table in a cell comes in its place, once."""
     rows = (
-        " | ".join(" ".join(_paragraph(p) for p in cell.iter(f"{_W}p")) for cell in row.iterfind(f"{_W}tc"))
-        for row in block.iter(f"{_W}tr")
+        " | ".join(
+            " ".join(_table(one) if one.tag == f"{_W}tbl" else _paragraph(one) for one in _blocks(cell))
+            for cell in row.iterfind(f"{_W}tc")
+        )
+        for row in block.iterfind(f"{_W}tr")
     )
     return "\n".join(rows)
+
+
+def _blocks(outer: ET.Element | None) -> Iterator[ET.Element]:
+    """The paragraphs and tables in something, those in fields of a form (`w:sdt`) too."""
+    for block in outer if outer is not None else ():
+        if block.tag == f"{_W}sdt":
+            yield from _blocks(block.find(f"{_W}sdtContent"))
+        elif block.tag in (f"{_W}p", f"{_W}tbl"):
+            yield block
 
 
 class _Page(HTMLParser):
