@@ -6,7 +6,7 @@ import pytest
 
 from toolhand import Agent, Limits, tool
 from toolhand.core.errors import SettingsError
-from toolhand.core.events import ModelReplied
+from toolhand.core.events import ModelReplied, TextDelta
 from toolhand.core.messages import ModelOutput, RawCall, Usage
 from toolhand.testing import ScriptedModel
 
@@ -97,3 +97,20 @@ def test_costs_add_up_also_where_some_are_not_known():
 def test_a_limit_that_is_none_is_refused(wrong):
     with pytest.raises(SettingsError, match=r"Limits\("):
         Limits(**wrong)
+
+
+@pytest.mark.parametrize("text", ["", "perhaps 7"])
+async def test_a_run_ends_at_its_limit_though_the_model_still_calls(text):
+    def stubborn(request):
+        call = RawCall(id="", name="look_up", arguments=f'{{"n": {len(request.messages)}}}')
+        return ModelOutput(text=text, calls=(call,))
+
+    agent = Agent(ScriptedModel(stubborn), tools=[look_up], limits=Limits(turns=2), store="memory")
+    events = [event async for event in agent.stream("find it", session="s")]
+    run = events[-1].run
+    assert run.stopped == "turn_limit"
+    assert run.output == (text or "No answer was found before the run's limit (turn_limit) was reached.")
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)).endswith(run.output)
+    assert (run.messages[-1].role, run.messages[-1].text) == ("assistant", run.output)
+    with pytest.raises(SettingsError, match="come to its end"):
+        await agent.resume("s")

@@ -27,7 +27,7 @@ from toolhand.core.events import (
 )
 from toolhand.core.history_events import HistoryHealed
 from toolhand.core.language import language_of, say
-from toolhand.core.messages import Message, Note, Reply, Text, ToolCall, user
+from toolhand.core.messages import Message, Note, Reply, Text, ToolCall, assistant, user
 from toolhand.core.tools import ToolChoice
 from toolhand.observability import listening
 from toolhand.observability.defaults import default_sinks
@@ -296,11 +296,17 @@ class Conversation:
         if limit == "time_limit" and seconds is not None:
             grace = min(LONGEST_GRACE, max(SHORTEST_GRACE, seconds * SHARE_OF_GRACE))
         reply = await self._ask(ToolChoice("none"), grace)
-        if calls := (*reply.calls, *reply.broken):
+        said = reply.text or "" if self.answering is None else self.answering.text
+        calls = (*reply.calls, *reply.broken)
+        if calls:
             await self.calling.run(calls, self.tools, self.context, ToolChoice("none"))
-        if self.answering is not None:
-            return self.answering.text
-        return reply.text or self.words["no_answer"].format(limit=limit)
+        if not said and self.answering is None:
+            said = self.words["no_answer"].format(limit=limit)
+            if self.replying.asking.streams:
+                self.context.emit(TextDelta(text=said))
+        if calls:  # the run is over: nothing is left to go on with
+            self.session.append(assistant(said))
+        return said
 
     def _run(self, said: str, stopped: Stopped | None, start: int) -> Run[Any]:
         progress, made = self.calling.progress, self.answering and self.answering.made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
@@ -13,6 +14,7 @@ from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, SessionError, SettingsError
 from toolhand.core.events import ApprovalNeeded
 from toolhand.core.messages import Message, Text, ToolCall, ToolResult, Value, user
+from toolhand.policies.conditions import requires
 from toolhand.sessions import StoredSession
 from toolhand.testing import ScriptedModel
 
@@ -217,6 +219,75 @@ async def test_an_idempotency_key_is_the_same_after_a_crash(store):
     await other.run("again", session="s", user="ann")
     assert len(keys) == 2
     assert keys[0] == keys[1]
+
+
+async def test_a_fallback_that_was_under_way_is_not_run_a_second_time(store):
+    under_way = asyncio.Event()
+
+    @tool(effect="writes")
+    async def pay_by_card(amount: int) -> str:
+        """Pays by card."""
+        ran.append(f"card {amount}")
+        under_way.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    @tool(effect="writes", idempotent=True, fallback=pay_by_card)
+    def transfer(amount: int) -> str:
+        """Transfers."""
+        raise ConnectionRefusedError
+
+    model = ScriptedModel([asks(("c1", "transfer", '{"amount": 1}'))])
+    run = asyncio.ensure_future(Agent(model, tools=[transfer], store=store).run("pay", session="s"))
+    await under_way.wait()
+    entries = [(e.kind, e.call_id, json.loads(e.body)) for e in await store.read("s") if e.kind == "started"]
+    assert entries[-1] == ("started", "c1", {"tool": "pay_by_card", "repeatable": False})
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    (result,) = [r for m in Agent(model, store=store).session("s").messages for r in m.results]
+    assert result.error.code is ErrorCode.OUTCOME_UNKNOWN
+    assert ran == ["card 1"]
+
+
+async def test_a_fallback_runs_once_a_person_has_agreed_to_it(store):
+    @tool(effect="writes", approval=True)
+    def pay_by_card(amount: int) -> str:
+        """Pays by card."""
+        ran.append(f"card {amount}")
+        return "paid"
+
+    @tool(effect="writes", fallback=pay_by_card)
+    def transfer(amount: int) -> str:
+        """Transfers."""
+        raise ConnectionRefusedError
+
+    def made(*replies: object) -> Agent:
+        return Agent(ScriptedModel(list(replies)), tools=[transfer], store=store)
+
+    run = await made(asks(("c1", "transfer", '{"amount": 1}'))).run("pay", session="s")
+    assert (run.stopped, ran) == ("approval", [])
+    run = await made("paid").resume("s", {run.pending[0].approval_id: Approve()})
+    assert (run.results[0].data, ran) == ("paid", ["card 1"])
+
+
+async def test_what_was_known_here_does_not_count_when_another_has_gone_on(store):
+    @tool(effect="writes", before=(requires("look"),))
+    def book(seat: str) -> str:
+        """Books."""
+        return f"{seat} is yours"
+
+    def made(*replies: object) -> Agent:
+        return Agent(ScriptedModel(list(replies)), tools=[look, pay, drop, book], store=store)
+
+    both = asks(("c0", "pay", '{"amount": 1}'), ("c1", "drop", '{"table": "a"}'))
+    here = made(both, asks(("c4", "book", '{"seat": "7A"}')), "done")
+    there = made(asks(("c2", "look", '{"what": "seats"}'), ("c3", "drop", '{"table": "b"}')))
+    run = await here.run("go", session="s")
+    run = await there.resume("s", {run.pending[0].approval_id: Approve()})
+    run = await here.resume("s", {run.pending[0].approval_id: Approve()})
+    assert ran == ["pay 1", "drop a", "look seats", "drop b"]
+    assert run.results[-1].data == "7A is yours"
 
 
 async def test_a_session_that_there_is_not_cannot_be_resumed(store):

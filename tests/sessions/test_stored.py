@@ -194,6 +194,15 @@ async def test_what_is_kept_in_memory_is_bounded(store):
     assert session.messages[-1].text == "neu"
 
 
+async def test_a_session_that_is_handed_over_is_its_users(store):
+    agent = counting(store)
+    assert (await agent.run("one", session=agent.session("new"), user="ann")).stopped == "answered"
+    assert (await agent.run("two", session=StoredSession("new", store), user="ann")).text == "one / two"
+    for other in ("bob", ""):
+        with pytest.raises(SessionError, match="another user"):
+            await agent.run("three", session=StoredSession("new", store), user=other)
+
+
 async def test_only_a_holder_may_add(store):
     session = StoredSession("s", store)
     with pytest.raises(SessionError, match="held"):

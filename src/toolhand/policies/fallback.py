@@ -59,8 +59,22 @@ class Fallback:
             tried.append(other.name)
             # An id of its own: what was decided about the first call counts for no other tool.
             inner = ToolCall(id=f"{call.call.id}~{other.name}", name=other.name, arguments=arguments)
-            result = await proceed(BoundCall(call=inner, tool=other), context)
+            result = await proceed(BoundCall(call=inner, tool=other), _for(call.call, inner, context))
         return _answer(call, failed, result, tried, context)
+
+
+def _for(asked: ToolCall, inner: ToolCall, context: RunContext) -> RunContext:
+    """The context of a fallback's call: whoever keeps a ledger knows only the call that was asked for, and hears of that one."""
+    before = context.before_tool
+    if before is None:
+        return context
+
+    async def before_tool(call: BoundCall) -> None:
+        await before(
+            replace(call, call=replace(call.call, id=asked.id)) if call.call.id == inner.id else call
+        )
+
+    return replace(context, before_tool=before_tool)
 
 
 def _answer(

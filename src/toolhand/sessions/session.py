@@ -98,6 +98,21 @@ class Session:
         body = {"tool": tool, "repeatable": state.is_repeatable}
         state.started_seq = self._write("started", lambda: body, call_id)
 
+    def note_waiting(self, call_id: str, tool: str) -> None:
+        """Writes down that a call waits for a person.
+
+        Whatever it has reached by then has failed without an effect, such as a tool whose fallback has to be agreed to: it
+        may run again.
+
+        Args:
+            call_id: the call.
+            tool: the tool that was asked for.
+        """
+        state = self.ledger.of(call_id)
+        if state.started and not state.is_repeatable:
+            state.is_repeatable = True
+            self._write("started", lambda: {"tool": tool, "repeatable": True}, call_id)
+
     def note_ended(self, result: ToolResult) -> None:
         """Writes down a call's result."""
         self.ledger.of(result.call_id).result = result

@@ -20,7 +20,7 @@ from toolhand.sessions.background import blocking
 from toolhand.sessions.entries import AuditRow, Entry, Kind, Lease
 from toolhand.sessions.leasing import leased
 from toolhand.sessions.reading import is_whole, stretch
-from toolhand.sessions.session import Session, refusal
+from toolhand.sessions.session import Session
 from toolhand.sessions.store import SessionStore
 from toolhand.sessions.tail import Tail
 from toolhand.sessions.trimming.window import View, Window
@@ -74,7 +74,10 @@ class StoredSession(Session):
         self._renew_window()
         self._first = await self._read_first()
         self._ids = {call.id for message in found.messages for call in message.calls}
-        self._next_seq = entries[-1].seq + 1 if entries else 1
+        next_seq = entries[-1].seq + 1 if entries else 1
+        if next_seq != self._next_seq:
+            self.suspended = {}  # another has gone on with it: what was known here is not all
+        self._next_seq = next_seq
         while self._last_user() is None and await self.load_older():
             pass  # a run can be gone on with only from the message that it answers
 
@@ -193,15 +196,6 @@ class StoredSession(Session):
         self._tail = Tail(messages, offset=offset, first_seq=seqs[0], load=self._load_blocking)
         self._seqs = seqs
         self._ids = {call.id for message in messages for call in message.calls}
-
-    def check_owner(self, user: str) -> None:
-        """Refuses a user whose session it is not.
-
-        Raises:
-            SessionError: then.
-        """
-        if user != self.user:
-            raise SessionError(refusal(self.id, user))
 
     @property
     def title(self) -> str:
