@@ -10,13 +10,14 @@ import pytest
 DOCS = Path(__file__).parents[2] / "docs" / "how-to"
 BLOCKS = [
     pytest.param(block, id=f"{page.name}-{i}")
-    for page in sorted([*DOCS.glob("builtin-tools*.md"), *DOCS.glob("web-tools*.md")])
+    for name in ("builtin-tools", "web-tools", "databases", "documents")
+    for page in sorted(DOCS.glob(f"{name}*.md"))
     for i, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
 ]
 
 
 def test_both_languages_have_blocks():
-    assert len(BLOCKS) == 14
+    assert len(BLOCKS) == 20
 
 
 @pytest.mark.parametrize("block", BLOCKS)
