@@ -32,8 +32,8 @@ check: lint types test  ## what CI runs
 walk: setup  ## how much code one tool call goes through
 	@$(BIN)/python scripts/walk.py
 
-questions: setup  ## how many plain questions the embedded model answers with real tools
-	@$(BIN)/python bench/questions.py
+questions: setup  ## how many plain questions and dialogues the embedded model answers with real tools
+	@$(BIN)/python bench/questions.py && $(BIN)/python bench/dialogues.py
 
 own-things: setup  ## how many questions over documents, a database and a table it answers
 	@$(BIN)/python bench/own_things.py

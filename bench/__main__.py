@@ -1,6 +1,6 @@
 """Runs the figures one after another, each in a process of its own: `python -m bench [NAME …]`.
 
-Those that need the embedded model at length (questions, quality, own_things) run only when they are named.
+Those that need the embedded model at length (questions, dialogues, quality, own_things) run only when they are named.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-LONG = {"questions", "quality", "own_things"}
+LONG = {"dialogues", "questions", "quality", "own_things"}
 PARTS = {"model_cache", "__init__", "__main__"}
 
 

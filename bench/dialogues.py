@@ -1,10 +1,12 @@
-"""Two-turn dialogues with the embedded model: the second message is only understood from the first."""
+"""Two-turn dialogues with the embedded model: the second message is only understood from the first. Part of `make questions`."""
 
 from __future__ import annotations
 
-import pytest
+import sys
 
 from toolhand import Agent, tool
+from toolhand.execution.running import run_blocking
+from toolhand.models.resolve import resolve
 
 WEATHER = {"北京": "晴，26°C", "上海": "小雨，22°C"}
 STOCK = {"chair": 14, "table": 9}
@@ -64,14 +66,29 @@ DIALOGUES = (
 )
 
 
-@pytest.mark.model
-async def test_the_embedded_model_understands_what_hangs_on_the_message_before():
-    told = []
-    for number, (function, turns) in enumerate(DIALOGUES):
-        agent = Agent("local", [function], store="memory")
-        runs = [await agent.run(text, session=f"dialogue-{number}") for text, _ in turns]
-        told.append(
-            all(expected in run.text and run.calls for run, (_, expected) in zip(runs, turns, strict=True))
+def main(spec: str, protocol: str) -> int:
+    """Holds them; 1 where more than one went wrong."""
+    model = resolve(spec)
+    right = 0
+    for number, (function, turns) in enumerate(DIALOGUES, 1):
+        agent = Agent(model, [function], store="memory", protocol=protocol)
+        runs = [agent.run_sync(text, session=f"dialogue-{number}") for text, _ in turns]
+        is_right = all(
+            expected in run.text and run.calls for run, (_, expected) in zip(runs, turns, strict=True)
         )
-        await agent.close()
-    assert sum(told) >= 3, told
+        right += is_right
+        print(f"[{number}/{len(DIALOGUES)}] {'right' if is_right else 'WRONG'}", flush=True)
+        for run, (text, expected) in zip(runs, turns, strict=True):
+            calls = "; ".join(f"{call.name} {dict(call.arguments)}" for call in run.calls)
+            print(
+                f"      {text} {calls or 'no call'} -> {run.text[:120]!r} (expected {expected})", flush=True
+            )
+    run_blocking(model.close())
+    print(f"{right} of {len(DIALOGUES)} dialogues are right ({spec}, {protocol})")
+    return 0 if right >= len(DIALOGUES) - 1 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(
+        main(sys.argv[1] if len(sys.argv) > 1 else "local", sys.argv[2] if len(sys.argv) > 2 else "auto")
+    )
