@@ -226,6 +226,14 @@ class Answering:
         return [Message(role="user", parts=(Note(f"{words}\n{self.force(language)}"),))]
 
 
+def left(calls: Sequence[ToolCall], language: Language) -> list[Message]:
+    """What an interrupted run's model is told about answers that were given beside other calls, for the history."""
+    finals, _ = _parted(calls)
+    error = ToolError(code=ErrorCode.NOT_ALLOWED, message=WORDS[language]["alone"], retryable=True)
+    results = tuple(ToolResult(call_id=call.id, name=FINAL_ANSWER, outcome=error) for call in finals)
+    return [Message(role="tool", parts=results)] if results else []
+
+
 def _parted(calls: Sequence[ToolCall]) -> tuple[list[ToolCall], list[ToolCall]]:
     finals = [call for call in calls if call.name == FINAL_ANSWER]
     return finals, [call for call in calls if call.name != FINAL_ANSWER]

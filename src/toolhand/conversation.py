@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from toolhand.answering import left
 from toolhand.arguments.feedback import feedback
 from toolhand.asking import Answer
 from toolhand.auditing import audit_of
@@ -175,6 +176,8 @@ class Conversation:
                     f"会话“{session.id}”的上一次运行已经结束，没有可以继续的",
                 )
             )
+        if self.answering is not None:
+            session.append(*left(session.unanswered, self.context.language))
         if waiting := session.unanswered:
             settling = Settling(session, self.tools, self.context)
             known = settling.resumed(waiting, self.asked.decisions)

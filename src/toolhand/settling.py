@@ -66,7 +66,7 @@ class Settling:
         return known
 
     def let_go(self, calls: Sequence[ToolCall]) -> dict[str, ToolResult]:
-        """The same where the user says something new instead: only what reads, or is harmless to repeat, still runs.
+        """The same where the user says something new instead: only what reads still runs, or had begun and is harmless to repeat.
 
         What would have changed something did not run and does not now: by now the user may want something else.
         """
@@ -77,7 +77,7 @@ class Settling:
                 known[call.id] = state.result
             elif state.is_unknown:
                 known[call.id] = self.unfinished(call)
-            elif tool is None or not tool.repeatable or tool.rules.approval:
+            elif tool is None or tool.rules.approval or not _may_still_run(tool, state):
                 known[call.id] = self.not_run(call)
         return known
 
@@ -135,6 +135,10 @@ class Settling:
             details={"approval_id": name, "pending": pending.to_json()},
         )
         return ToolResult(call_id=call.id, name=call.name, outcome=error, notes={PENDING: pending.to_json()})
+
+
+def _may_still_run(tool: Tool, state: CallState) -> bool:
+    return tool.rules.effect == "reads" or (state.started and tool.repeatable)
 
 
 def _answer(call: ToolCall, error: ToolError) -> ToolResult:

@@ -139,6 +139,25 @@ async def test_a_new_message_settles_what_is_open_and_starts_nothing_that_change
     assert_valid(run.messages)
 
 
+@pytest.mark.parametrize("started", [(), ("c1",)])
+async def test_a_new_message_finishes_a_harmless_change_only_if_it_had_begun(store, started):
+    await crashed(store, call("c1", "put", value=30), started=started)
+    run = await agent(store, "ok").run("还是别改了", session="s", user="ann")
+    assert ran == ["put 30"] * len(started)
+    error = run.messages[2].results[0].error
+    assert (error and error.code) == (None if started else ErrorCode.CANCELLED)
+
+
+async def test_an_answer_that_came_beside_other_calls_is_no_unknown_tool(store):
+    beside = [call("c1", "look", what="a"), call("c2", "final_answer", value=3)]
+    await crashed(store, *beside, ended=("c1",))
+    model = ScriptedModel([asks(("c3", "final_answer", '{"value": 4}'))])
+    run = await Agent(model, tools=TOOLS, store=store, output=int).resume("s", user="ann")
+    assert run.output == 4
+    results = {result.call_id: result for message in run.messages for result in message.results}
+    assert (results["c1"].data, results["c2"].error.code) == ("from the ledger", ErrorCode.NOT_ALLOWED)
+
+
 async def test_a_call_that_needs_a_person_is_asked_about_again_when_it_may_have_run(store):
     made = call("c1", "drop", table="orders")
     first = approval_id(made, RunContext(user="ann", session_id="s"))
@@ -265,9 +284,13 @@ async def test_a_fallback_runs_once_a_person_has_agreed_to_it(store):
     def made(*replies: object) -> Agent:
         return Agent(ScriptedModel(list(replies)), tools=[transfer], store=store)
 
-    run = await made(asks(("c1", "transfer", '{"amount": 1}'))).run("pay", session="s")
-    assert (run.stopped, ran) == ("approval", [])
-    run = await made("paid").resume("s", {run.pending[0].approval_id: Approve()})
+    for session in ("s", "t"):
+        run = await made(asks(("c1", "transfer", '{"amount": 1}'))).run("pay", session=session)
+        assert (run.stopped, ran) == ("approval", [])
+    other = await made("ok").run("no", session="t")
+    assert [r.error.code for m in other.messages for r in m.results] == [ErrorCode.CANCELLED]
+    run = await made(asks(("c1", "transfer", '{"amount": 1}'))).run("pay", session="s2")
+    run = await made("paid").resume("s2", {run.pending[0].approval_id: Approve()})
     assert (run.results[0].data, ran) == ("paid", ["card 1"])
 
 

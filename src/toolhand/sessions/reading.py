@@ -120,7 +120,7 @@ def add_entry(found: Stretch, entry: Entry, results: dict[str, ToolResult]) -> N
         found.seqs.append(entry.seq)
     elif entry.kind == "started":
         state = ledger.of(entry.call_id)
-        state.started, state.started_seq = True, entry.seq
+        state.started, state.started_seq = not value.get("waits"), entry.seq
         state.is_repeatable = bool(value.get("repeatable"))
     elif entry.kind == "ended":
         results[entry.call_id] = ledger.of(entry.call_id).result = codec.result_from(value)

@@ -109,9 +109,9 @@ class Session:
             tool: the tool that was asked for.
         """
         state = self.ledger.of(call_id)
-        if state.started and not state.is_repeatable:
-            state.is_repeatable = True
-            self._write("started", lambda: {"tool": tool, "repeatable": True}, call_id)
+        if state.started:
+            state.started, state.is_repeatable = False, True
+            self._write("started", lambda: {"tool": tool, "repeatable": True, "waits": True}, call_id)
 
     def note_ended(self, result: ToolResult) -> None:
         """Writes down a call's result."""
