@@ -82,7 +82,9 @@ class Calling:
 
         def ended(result: ToolResult) -> None:
             finished[result.call_id] = result
-            if PENDING not in result.notes:
+            if PENDING in result.notes:
+                self.session.note_waiting(result.call_id, result.name)
+            else:
                 self.session.note_ended(result)
 
         try:
