@@ -367,6 +367,17 @@ def test_injected_parameters_are_hidden_and_cannot_be_sent():
     assert result.data == "甲|甲|k"
 
 
+def test_a_default_that_is_injected_is_hidden_too():
+    @tool
+    def recall(text: str, user_id: str = Injected("user_id"), context: RunContext | None = None) -> str:
+        """Recall."""
+        return f"{user_id}|{context and context.user}"
+
+    assert list(recall.properties) == ["text"]
+    result = Toolset([recall]).call_sync("recall", {"text": "x", "user_id": "乙"}, user="甲")
+    assert result.data == "甲|甲"
+
+
 def test_a_tool_without_parameters_has_an_explicit_empty_object():
     @tool
     def now() -> str:

@@ -80,7 +80,7 @@ def describe(
     injected: dict[str, str] = {}
     for parameter in signature.parameters.values():
         annotation = hints.get(parameter.name, parameter.annotation)
-        key = injected_key(annotation)
+        key = injected_key(annotation, parameter.default)
         if parameter.name in bound_by_partial:
             continue
         if key is not None:

@@ -42,8 +42,8 @@ def warn(sentence: str) -> None:
 class Injected:
     """Marks a parameter that is filled at run time and hidden from the model.
 
-    Both `user: Injected("user_id")` and `user: Annotated[str, Injected("user_id")]` work. What a model sends under that name
-    is ignored.
+    `user: Injected("user_id")`, `user: Annotated[str, Injected("user_id")]` and `user: str = Injected("user_id")` work. What a
+    model sends under that name is ignored.
 
     Args:
         key: what fills it: "user_id", "session_id", "trace_id", or a key of the run's facts.
@@ -121,15 +121,20 @@ def _closure(function: Any) -> dict[str, Any]:
     return found
 
 
-def injected_key(annotation: Any) -> str | None:
+def injected_key(annotation: Any, default: Any = None) -> str | None:
     """What fills a parameter that is hidden from the model, or None where the model sends it."""
-    if isinstance(annotation, Injected):
-        return annotation.key
-    if annotation is RunContext:
+    for mark in (annotation, default):
+        if isinstance(mark, Injected):
+            return mark.key
+    if annotation is RunContext or RunContext in _members(annotation):
         return "context"
     if get_origin(annotation) is Annotated:
         return next((extra.key for extra in annotation.__metadata__ if isinstance(extra, Injected)), None)
     return None
+
+
+def _members(annotation: Any) -> tuple[Any, ...]:
+    return get_args(annotation) if get_origin(annotation) in (typing.Union, types.UnionType) else ()
 
 
 def read_parameter(

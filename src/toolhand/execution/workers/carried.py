@@ -133,6 +133,8 @@ class _Packer:
                 return {"module": value.__name__}
         elif _is_constant(value):
             return {"constant": value}
+        elif isinstance(value, Injected):
+            return {"injected": value.key}
         elif (place := importable(value)) is not None:
             return {"place": place}
         elif isinstance(value, types.FunctionType):
@@ -223,6 +225,8 @@ class _Unpacker:
             return importlib.import_module(packed["module"])
         if "place" in packed:
             return located(*packed["place"])
+        if "injected" in packed:
+            return Injected(packed["injected"])
         return self.function(packed["function"]) if "function" in packed else packed["constant"]
 
 
