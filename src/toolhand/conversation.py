@@ -169,6 +169,7 @@ class Conversation:
             told = session.run_calls()
             self.tools.dispatch.recall(*told, self._base)
             self.planning.recall(*told, self._base)
+            self.calling.progress.had_called = bool(told[0])
         if not session.is_under_way:
             raise SettingsError(
                 say(
@@ -212,7 +213,7 @@ class Conversation:
         if choice.mode != "required" and not choice.names:
             return choice
         more = (READ_RESULT,) if has_results(self.context) else ()
-        return choice.now(more, is_done=bool(self.calling.progress.calls))
+        return choice.now(more, is_done=self.calling.progress.has_called)
 
     async def _turn(self) -> str | None:
         """One reply and what it asks for; its text if it is the answer."""
@@ -259,7 +260,7 @@ class Conversation:
         if reply.calls or reply.broken:
             return None
         progress = self.calling.progress
-        if self.asked.choice.mode == "required" and not progress.calls and not progress.has_insisted:
+        if self.asked.choice.mode == "required" and not progress.has_called and not progress.has_insisted:
             progress.has_insisted = True
             return self.words["call"]
         return None if (reply.text or "").strip() else self.words["empty"]

@@ -123,8 +123,14 @@ class Progress:
     results: list[ToolResult] = field(default_factory=list)
     turns: int = 0
     repairs: int = 0
+    had_called: bool = False  # before the run was interrupted
     has_insisted: bool = False
     is_looping: bool = False
+
+    @property
+    def has_called(self) -> bool:
+        """Whether a tool was called since the user's message."""
+        return self.had_called or bool(self.calls)
 
     def limit_reached(self, limits: Limits, context: RunContext) -> Stopped | None:
         """The limit that is used up, or "loop" where the run gets nowhere, or None."""

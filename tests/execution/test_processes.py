@@ -21,7 +21,7 @@ from pydantic import Field
 
 from tests.execution import faulty_tools
 from tests.execution.processes import Calls, gone, in_process, isolated, workers
-from toolhand import Agent, Toolset, tool
+from toolhand import Agent, Injected, Toolset, tool
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, SettingsError, ToolDefinitionError
 from toolhand.core.events import CallFailed
@@ -134,6 +134,13 @@ class TestWhatMayRun:
 
         result = await in_process(count, {"day": "2026-11-30"})
         assert result.data == "DATE 6 NONE 1!"
+
+    async def test_a_default_that_is_injected_travels(self):
+        def who(user: str = Injected("user_id"), context: RunContext | None = None) -> str:
+            return f"{user} {context and context.user}"
+
+        tools = Toolset([tool(who, isolation="process")])
+        assert (await tools.call("who", {}, user="ann")).data == "ann ann"
 
     async def test_local_functions_may_call_each_other(self):
         def even(n: int) -> bool:

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypedDict
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, Field, TypeAdapter, field_validator
 
 from tests.timing import cpu_seconds
 from toolhand.arguments.settings import BindSettings
@@ -166,6 +166,25 @@ async def test_validators_have_the_last_word():
     assert said[1].message == "there is no R0"
     assert "check it" in said[2].message
     assert said[3] is None
+
+
+async def test_a_validator_may_object_as_pydantics_do():
+    def numbered(invoice: Invoice) -> None:
+        if invoice.number != "R7":
+            raise ValueError("the number is R7: look again")
+        TypeAdapter(int).validate_python("seven")
+
+    output = OutputType(Invoice, [numbered])
+    said = [await output.objection(Invoice(number=n, total=1, lines=[]), "en") for n in ("R1", "R7")]
+    assert said[0].message == "the number is R7: look again"
+    assert "integer" in said[1].message
+
+
+@pytest.mark.parametrize("text", ["null", "None", "```json\nnull\n```"])
+def test_nothing_is_an_answer_where_the_type_says_so(text):
+    assert OutputType(Invoice | None).read(text, SETTINGS) == Made(None)
+    assert OutputType(int | None).read(text, SETTINGS) == Made(None)
+    assert isinstance(OutputType(Invoice).read(text, SETTINGS), ToolError)
 
 
 @pytest.mark.parametrize("wrong", [lambda x: x, object(), type(None).__class__, open])

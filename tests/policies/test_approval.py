@@ -187,6 +187,18 @@ async def test_an_agreement_is_to_one_call(mail):
         assert (await way(call, context)).error.code is ErrorCode.APPROVAL_DENIED
 
 
+@pytest.mark.parametrize("answer", [True, False, "yes", 0])
+async def test_an_answer_that_is_no_decision_is_no_agreement_and_no_fault_of_the_tool(mail, answer):
+    heard = []
+    context = RunContext(emit=heard.append)
+    result = await chain([Approval(lambda call, context: answer)], invoke)(
+        bound(mail.tool, "c1", to="ann"), context
+    )
+    assert result.error.code is ErrorCode.APPROVAL_REQUIRED
+    assert [str(event.exception) for event in heard if isinstance(event, CallFailed)]
+    assert mail.sent == []
+
+
 async def test_an_access_rule_and_the_tool_itself_ask_once(mail):
     asked = []
 

@@ -313,6 +313,17 @@ async def test_what_was_known_here_does_not_count_when_another_has_gone_on(store
     assert run.results[-1].data == "7A is yours"
 
 
+async def test_a_call_that_was_required_and_made_is_not_asked_for_again(store):
+    await crashed(store, call("c1", "pay", amount=1), ended=("c1",))
+    made = Agent(ScriptedModel(["paid", "again"]), tools=TOOLS, store=store, tool_choice="required")
+    async with (held := StoredSession("s", store, user="ann")).held():
+        results = tuple(state.result for state in held.ledger.calls.values())
+        held.append(Message(role="tool", parts=results))
+    run = await made.resume("s", user="ann")
+    assert run.text == "paid"
+    assert [request.tool_choice.mode for request in made.model.requests] == ["auto"]
+
+
 async def test_a_session_that_there_is_not_cannot_be_resumed(store):
     with pytest.raises(SessionError, match="no session 'nothing'"):
         await agent(store).resume("nothing")

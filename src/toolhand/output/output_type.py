@@ -134,6 +134,8 @@ class OutputType:
             if isinstance(made, Made):
                 return made
             first = first or made
+        if any(kind == {"type": "null"} for kind in self.schema.get("anyOf", ())) and _says_none(text):
+            return Made(None)
         if _is_scalar(self.schema):
             made = self.take(text.strip().strip("`").strip(), settings)
             if isinstance(made, Made):
@@ -170,6 +172,10 @@ class OutputType:
                     said = await said
             except ToolFailure as failure:
                 said = failure.error.sentence
+            except ValidationError as error:
+                said = sentence_of(error)
+            except ValueError as error:  # as pydantic's own validators say it
+                said = str(error)
             if said is None or said is True:
                 continue
             message = said if isinstance(said, str) and said else _WORDS[language]["wrong"]
@@ -179,6 +185,10 @@ class OutputType:
     def shown(self) -> str:
         """The schema as a model reads it in a prompt."""
         return json.dumps(self.parameters, ensure_ascii=False)
+
+
+def _says_none(text: str) -> bool:
+    return text.strip(" `\n\t.").removeprefix("json\n").lower() in ("null", "none")
 
 
 def _is_scalar(schema: Mapping[str, Any]) -> bool:

@@ -75,7 +75,7 @@ class Approval:
             async with asyncio.timeout(context.seconds_left):
                 answer = self._ask(call, context) if self._ask is not None else None
                 decision = await answer if inspect.isawaitable(answer) else answer
-            return decision and approvals.checked(decision, "the answer of ask")
+            return None if decision is None else approvals.checked(decision, "the answer of ask")
         except Exception as error:  # noqa: BLE001 - whatever goes wrong with asking, nobody has agreed
             context.emit(CallFailed(call=call.call, exception=error, tool=call.tool))
             return None
