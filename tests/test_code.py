@@ -98,6 +98,29 @@ def test_a_person_is_asked_in_the_midst_and_finished_calls_do_not_run_again() ->
     assert "ordered tea cancelled tea ordered rice" in model.requests[1].messages[-1].text
 
 
+def test_a_fallback_in_the_midst_runs_once_a_person_has_agreed_to_it() -> None:
+    ran: list[Any] = []
+
+    @tool(effect="writes", approval=True)
+    def pay_by_card(amount: int) -> str:
+        """Pays by card."""
+        ran.append(amount)
+        return "paid by card"
+
+    @tool(effect="writes", fallback=pay_by_card)
+    def transfer(amount: int) -> str:
+        """Transfers an amount."""
+        raise ConnectionRefusedError
+
+    model = ScriptedModel([fenced("print(transfer(3))"), "well"])
+    one = Agent(model, [transfer], protocol="code", store="memory")
+    run = one.run_sync("?", session="s")
+    assert (run.stopped, ran) == ("approval", [])
+    one.resume_sync("s", {run.pending[0].approval_id: Approve()})
+    assert ran == [3]
+    assert "paid by card" in model.requests[1].messages[-1].text
+
+
 def test_a_person_who_declines_is_an_error_in_the_program() -> None:
     ran: list[Any] = []
     code = "try:\n    cancel('tea')\nexcept ToolError:\n    print('kept')"

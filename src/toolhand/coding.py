@@ -87,8 +87,12 @@ class OneProgram:
         return known
 
     def _note(self, result: ToolResult) -> None:
-        if pending_of(result) is None and self.way.session.ledger.of(result.call_id).result is None:
-            self.way.session.note_ended(result)
+        session = self.way.session
+        if (pending := pending_of(result)) is not None:
+            if not pending.may_have_run:
+                session.note_waiting(result.call_id, result.name)
+        elif session.ledger.of(result.call_id).result is None:
+            session.note_ended(result)
 
     def _has_changed(self, call: ToolCall) -> bool:
         """Whether another call had this one's place before, and may have changed something."""

@@ -187,7 +187,10 @@ class _OnePlan:
 
         def ended(result: ToolResult) -> None:
             found[result.call_id] = result
-            if pending_of(result) is None and way.session.ledger.of(result.call_id).result is None:
+            if (pending := pending_of(result)) is not None:
+                if not pending.may_have_run:
+                    way.session.note_waiting(result.call_id, result.name)
+            elif way.session.ledger.of(result.call_id).result is None:
                 way.session.note_ended(result)
 
         for result in known.values():

@@ -87,6 +87,33 @@ def test_a_person_is_asked_in_the_midst_and_finished_steps_do_not_run_again():
     assert len(model.requests) == 2
 
 
+def paying(ran: list[Any]) -> Toolset:
+    """A tool that fails before it does anything, and one in its place that has to be agreed to."""
+
+    @tool(effect="writes", approval=True)
+    def pay_by_card(amount: int) -> str:
+        """Pays by card."""
+        ran.append(("pay_by_card", amount))
+        return "paid"
+
+    @tool(effect="writes", fallback=pay_by_card)
+    def transfer(amount: int) -> str:
+        """Transfers an amount."""
+        raise ConnectionRefusedError
+
+    return Toolset([transfer])
+
+
+def test_a_fallback_in_the_midst_runs_once_a_person_has_agreed_to_it():
+    ran: list[Any] = []
+    model = ScriptedModel(["transfer(amount=3)", "paid"])
+    one = Agent(model, paying(ran), protocol="plan", store="memory")
+    run = one.run_sync("?", session="s")
+    assert (run.stopped, ran) == ("approval", [])
+    one.resume_sync("s", {run.pending[0].approval_id: Approve()})
+    assert ran == [("pay_by_card", 3)]
+
+
 def test_a_person_who_declines_ends_the_plan():
     ran: list[Any] = []
     one, model = agent(['log_in()\nwipe(disk="a")\nremind(message="x")', "not wiped"], ran)
