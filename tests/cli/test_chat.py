@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+
+from toolhand.cli.again import words_given
 
 TOOLS = '''
 import os, time
@@ -288,3 +291,61 @@ def test_killed_while_a_tool_writes_it_says_so_and_does_not_write_again(model, p
     assert "did not come to its end" in again.stderr
     assert "may or may not" in again.stdout + again.stderr
     assert orders.read_text() == "tea\n"
+
+
+def test_the_command_that_goes_on_works_when_it_is_copied(model, place):
+    words = ("-m", model, "-s", "my talk", "--user", "alice", "--store", str(place / "own.db"))
+    first = toolhand("chat", *words, "-t", str(place / "shop.py"), typed="hello\n")
+    command = shlex.split(re.search(r"`toolhand (chat .*)` goes on", first.stderr)[1])
+    again = toolhand(*command, typed="and now\n")
+    assert again.returncode == 0, again.stderr
+    assert "message 2: and now" in again.stdout
+    assert {"--tools", "--user", "--store"} <= set(command)
+
+
+def test_a_piped_chat_says_its_sessions_name_and_an_empty_one_keeps_none(model, place):
+    name = re.search(r"kept as '(chat-.*?)'", toolhand("chat", "-m", model, typed="hi\n").stderr)
+    assert name
+    assert name[1] in toolhand("sessions", "list").stdout
+    assert "kept as" not in toolhand("chat", "-m", model, typed="").stderr
+
+
+def test_piped_input_stops_at_a_call_that_waits(model, place):
+    words = ("-m", model, "-s", "nightly", "--user", "bob", "-t", str(place / "shop.py"))
+    done = toolhand("chat", *words, typed="please pay\n\nnext\nlast\n")
+    assert done.returncode == 3, done.stderr
+    assert "2 more lines were not sent" in done.stderr
+    assert "message 2" not in done.stdout
+    command = shlex.split(re.search(r"`toolhand chat (.*)` in a terminal asks", done.stderr)[1])
+    assert toolhand("chat", *command, typed="next\n").returncode == 3  # it waits still
+    chat = Terminal(*command)
+    chat.until("[y/N]")
+    chat.type("y\n")
+    chat.until("The tool says: paid 5")
+    chat.until("> ")
+    chat.type("\x04")
+    chat.until("kept as")
+    assert chat.end() == 0
+
+
+def test_lines_that_are_still_to_come_are_not_waited_for(model, place):
+    words = ("-m", model, "-s", "a", "-t", str(place / "shop.py"))
+    chat = subprocess.Popen(
+        [sys.executable, "-m", "toolhand.cli", "chat", *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    chat.stdin.write(b"please pay\nnext\n")
+    chat.stdin.flush()
+    assert chat.wait(90) == 3  # the pipe is still open
+    assert b"1 more line was not sent" in chat.stderr.read()
+    chat.stdin.close()
+    chat.stderr.close()
+
+
+def test_a_password_is_not_in_the_command():
+    given = words_given(
+        {"--store": "postgresql://a:secret@host/db", "--user": "", "--permission": ["a", "b"]}
+    )
+    assert given == ("--store", "postgresql://a@host/db", "--permission", "a", "--permission", "b")

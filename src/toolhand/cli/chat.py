@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import typer
 
 from toolhand.agent import Agent
 from toolhand.cli import options
+from toolhand.cli.again import chat_again, words_given
 from toolhand.cli.chat_commands import Commands, Leave, new_name
 from toolhand.cli.lines import Lines, history_path
 from toolhand.cli.load import load_tools
@@ -32,6 +33,9 @@ HELP = say(
     "Talk with a model that has tools; the conversation is kept.", "与带工具的模型对话；会话会保存下来。"
 )
 _SHOWN_AT_START: Final = 6
+
+WAITING: Final = 3
+"""The exit code where a call waits for a person."""
 
 
 def chat(
@@ -64,8 +68,18 @@ def chat(
     show = Show(screen(), err, is_verbose=verbose)
     with opened(store) as found:
         name = session or (run_blocking(_last(found, user)) if is_continued else None) or new_name()
+        given = {"--tools": "" if tools == "builtin" else tools, "--db": db, "--root": root}
         talk = Talk(
-            spec, toolset, found, name, user=user, turns=turns, choose=choose, show=show, is_agreed=yes
+            spec,
+            toolset,
+            found,
+            name,
+            user=user,
+            turns=turns,
+            choose=choose,
+            show=show,
+            is_agreed=yes,
+            given=words_given({"--model": model, **given, "--choose": choose, "--store": store}),
         )
         try:
             return talk.go()
@@ -92,6 +106,7 @@ class Talk:
         choose: of many tools, how many each message brings; None for all.
         show: prints what happens.
         is_agreed: whether weights may be fetched without asking.
+        given: the command's further words, for whoever wants to go on with it.
     """
 
     def __init__(
@@ -106,10 +121,12 @@ class Talk:
         choose: int | None = None,
         show: Show,
         is_agreed: bool = False,
+        given: Sequence[str] = (),
     ) -> None:
         self.tools, self.store, self.session, self.user = tools, store, session, user
         self.show, self.err, self.out = show, show.err, show.out
         self._limits, self._is_agreed, self._choose = Limits(turns=turns), is_agreed, choose
+        self._given, self._can_ask, self._is_waiting = list(given), is_person_here(), False
         self.archive = Archive(store)
         self.lines = Lines(history_path())
         self.commands = Commands(self)
@@ -117,7 +134,7 @@ class Talk:
         self.spec = spec
 
     def _made(self, spec: str) -> Agent:
-        ask = asking(self.show) if is_person_here() else None
+        ask = asking(self.show) if self._can_ask else None
         return Agent(
             spec,
             self.tools,
@@ -137,16 +154,25 @@ class Talk:
         made = self._made(spec)
         run_blocking(self.agent.close())
         self.agent, self.spec = made, spec
+        if "--model" in self._given:
+            self._given[self._given.index("--model") + 1] = spec
+        else:
+            self._given += ["--model", spec]
+
+    @property
+    def command(self) -> str:
+        """What goes on with this conversation when it is typed."""
+        return chat_again(self.session, user=self.user, given=self._given)
 
     def say(self, english: str, chinese: str) -> None:
         """Tells the person something that is no answer."""
         self.err.print(f"[dim]{shown(say(english, chinese))}[/]", highlight=False)
 
     def go(self) -> int:
-        """Until the person leaves."""
+        """Until the person leaves, or a call waits for one who is not here; gives the exit code."""
         self.greet()
         interrupted = False
-        while True:
+        while not self._is_waiting:
             try:
                 text = self.lines.read("> " if self.lines.is_terminal else "")
             except KeyboardInterrupt:
@@ -165,10 +191,21 @@ class Talk:
                 self.turn(text)
             except Leave:
                 break
-        if self.lines.is_terminal:
+        return self._leave()
+
+    def _leave(self) -> int:
+        """Says how the conversation goes on; gives the exit code."""
+        if self._is_waiting:  # a further message would take the waiting call back
+            if left := self.lines.rest():
+                self.say(
+                    f"{left} more {'line was' if left == 1 else 'lines were'} not sent",
+                    f"还有 {left} 行输入没有发送",
+                )
+            return WAITING
+        if run_blocking(self.store.find(self.session)) is not None:
             self.say(
-                f"kept as '{self.session}': `toolhand chat --session {self.session}` goes on",
-                f"已保存为“{self.session}”：用 `toolhand chat --session {self.session}` 继续",
+                f"kept as '{self.session}': `{self.command}` goes on",
+                f"已保存为“{self.session}”：用 `{self.command}` 继续",
             )
         return 0
 
@@ -240,9 +277,10 @@ class Talk:
     def _note_end(self, finished: Run) -> None:
         for pending in finished.pending:
             self.say(
-                f"{pending.name} waits for approval: nobody could be asked; `toolhand chat --session {self.session}` in a terminal asks",
-                f"{pending.name} 等待批准：这里无法询问；请在终端中运行 `toolhand chat --session {self.session}`",
+                f"{pending.name} waits for approval: nobody could be asked; `{self.command}` in a terminal asks",
+                f"{pending.name} 等待批准：这里无法询问；请在终端中运行 `{self.command}`",
             )
+        self._is_waiting = bool(finished.pending) and not self._can_ask
         if not self.lines.is_terminal and not finished.text:
             self.out.print()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -77,6 +78,20 @@ class Lines:
                 )
             )
             return ""
+
+    def rest(self) -> int:
+        """How many lines with something in them are there already and were not read. Nobody waits for those still to come."""
+        if self.is_terminal:
+            return 0
+        with contextlib.suppress(OSError, ValueError, TypeError):
+            descriptor = sys.stdin.fileno()
+            was_blocking = os.get_blocking(descriptor)
+            os.set_blocking(descriptor, False)
+            try:
+                return sum(1 for line in iter(sys.stdin.readline, "") if line.strip())
+            finally:
+                os.set_blocking(descriptor, was_blocking)
+        return 0
 
     def keep(self) -> None:
         """Writes the history down; only its owner may read it."""
