@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolhand import ErrorCode, RunContext, ToolFailure
+from toolhand import ErrorCode, RunContext, ToolError, ToolFailure
 from toolhand.core.events import CircuitChanged
 from toolhand.core.tools import Breaker
 from toolhand.execution.threads import FIRST_THREADS
@@ -18,7 +18,7 @@ from toolhand.policies.sharing.memory import MemoryState
 from toolhand.policies.timeout import timeout
 from toolhand.testing import FakeClock
 
-from .calls import Way, codes, made
+from .calls import Way, bound, codes, made
 
 MEASURE = Breaker(failures=3, cooldown=60)
 
@@ -250,3 +250,56 @@ async def test_waiting_for_a_thread_says_nothing_about_the_tool(policy):
     assert policy.circuit("slow").state == "closed"
     go.set()
     assert codes(await asyncio.gather(*fills)) == [None] * FIRST_THREADS
+
+
+@pytest.mark.parametrize("shows_errors", [None, True, False])
+async def test_a_reading_tools_own_sentence_about_what_was_asked_closes_it_to_nobody(policy, shows_errors):
+    async def book(title: str) -> str:
+        """Looks up a book."""
+        if title != "Emma":
+            raise LookupError(f"no book is called {title}")
+        return "found"
+
+    reads = made(book, breaker=MEASURE, shows_errors=shows_errors)
+    way = Way(policy)
+    results = [await way(reads, title=f"x{i}") for i in range(6)]
+    assert codes(results) == ["execution"] * 6
+    assert all(("no book" in r.error.message) is (shows_errors is not False) for r in results)
+    assert policy.circuit("book").failures == 0
+    assert (await way(reads, title="Emma")).ok
+
+
+async def test_a_library_s_value_error_and_a_writing_tools_still_count(policy):
+    async def parse(x: str) -> int:
+        """Parses."""
+        return int(x)
+
+    async def write(x: str) -> int:
+        """Writes."""
+        raise ValueError(f"no place for {x}")
+
+    way = Way(policy)
+    for made_tool in (made(parse, breaker=MEASURE), made(write, breaker=MEASURE, effect="writes")):
+        found = codes([await way(made_tool, x=f"a{i}") for i in range(4)])
+        assert found == ["execution"] * 3 + ["circuit_open"]
+
+
+async def test_without_a_breaker_a_tool_has_no_circuit(policy):
+    service = Service()
+    crm, way = service.tool(breaker=None), Way(policy)
+    assert codes([await way(crm, x=i) for i in range(8)]) == ["network"] * 8
+    assert codes([await policy(bound(crm, x=1), RunContext(), _fails)]) == ["network"]
+    assert offered([policy], crm, RunContext())
+    assert not policy.applies(crm)
+    assert policy.circuit("crm").failures == 0
+
+
+async def _fails(call, context):
+    return call.answer(ToolError(code=ErrorCode.NETWORK, message="gone"))
+
+
+async def test_the_default_is_the_policys_own_measure(clock):
+    service = Service()
+    policy = CircuitBreaker(MemoryState(clock), breaker=Breaker(failures=2))
+    crm, way = service.tool(breaker="default"), Way(policy)
+    assert codes([await way(crm, x=i) for i in range(3)]) == ["network"] * 2 + ["circuit_open"]

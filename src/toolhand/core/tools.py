@@ -72,7 +72,7 @@ class Rules:
         before: conditions on (arguments, context) that must hold before a call.
         after: conditions on (arguments, result, context) that must hold afterwards.
         cost: what a call costs, in the unit that the user counts in.
-        breaker: when the tool is left alone after failures, or None for the policy's own measure.
+        breaker: when the tool is left alone after failures; "default" for the policy's own measure, None for never.
         longest_wait: the most seconds that are waited before one retry, or None for the policy's own measure.
         idempotency_key: names an errand by its arguments, such as `lambda arguments: arguments["order"]`: a second call
             with the same name is answered with the first one's result.
@@ -106,7 +106,7 @@ class Rules:
     before: tuple[Condition, ...] = ()
     after: tuple[Condition, ...] = ()
     cost: float = 0.0
-    breaker: Breaker | None = None
+    breaker: Breaker | Literal["default"] | None = "default"
     longest_wait: float | None = None
     idempotency_key: Callable[[Mapping[str, Any]], object] | None = None
     user_visible: bool = False

@@ -234,7 +234,14 @@ def _raised(call: BoundCall, context: RunContext, error: BaseException) -> ToolR
         hint=words.get(f"{found.word}_hint", ""),
         details=found.details,
     )
+    if _is_about_the_call(found, call.tool):
+        return call.answer(failure, exception=type(error).__name__, own_words=True)
     return call.answer(failure, exception=type(error).__name__)
+
+
+def _is_about_the_call(found: Fault, tool: Tool) -> bool:
+    """Whether a reading tool's author says what is wrong with what was asked, told or not: then the tool is well."""
+    return found.is_own_words and tool.rules.effect == "reads"
 
 
 def _is_told(found: Fault, error: BaseException, tool: Tool) -> bool:
@@ -245,7 +252,7 @@ def _is_told(found: Fault, error: BaseException, tool: Tool) -> bool:
     shows = tool.rules.shows_errors
     if shows is not None:
         return shows
-    said = _said(error) if found.is_own_words and tool.rules.effect == "reads" else ""
+    said = _said(error) if _is_about_the_call(found, tool) else ""
     return bool(said) and redacted_text(said) == said
 
 

@@ -17,7 +17,8 @@ from toolhand.policies.timeout import NOT_STARTED
 _ILL: Final = frozenset({
     ErrorCode.TIMEOUT, ErrorCode.NETWORK, ErrorCode.UPSTREAM, ErrorCode.OUTCOME_UNKNOWN,
 })  # fmt: skip
-"""What says that a tool is ill. An exception says so too; what a tool says on purpose (`ToolFailure`) does not."""
+"""What says that a tool is ill. An exception says so too; what a tool says on purpose does not: a `ToolFailure`, or its own
+sentence about what a caller asked (`notes["own_words"]`), which would else close the tool to everybody else."""
 
 PROBE_SECONDS: Final = 60.0
 """How long a tool without a timeout may try whether it is well before another call may."""
@@ -49,10 +50,17 @@ class CircuitBreaker:
         self._state = state or MemoryState()
         self._breaker = breaker or Breaker()
 
+    def applies(self, tool: Tool) -> bool:
+        """Whether the tool has a circuit: all have, but those with `breaker=None`."""
+        return tool.rules.breaker is not None
+
     async def __call__(self, call: BoundCall, context: RunContext, proceed: Proceed) -> ToolResult:
         """Proceeds unless the circuit is open."""
         rules = call.tool.rules
-        name, breaker = rules.upstream or call.tool.name, rules.breaker or self._breaker
+        if rules.breaker is None:
+            return await proceed(call, context)
+        breaker = self._breaker if rules.breaker == "default" else rules.breaker
+        name = rules.upstream or call.tool.name
         if self._state.is_calm(name):
             # Nothing is known against the tool: only a failure has to be written down.
             result = await proceed(call, context)
@@ -82,6 +90,8 @@ class CircuitBreaker:
 
     def offers(self, tool: Tool, context: RunContext) -> bool:  # noqa: ARG002 - the protocol's
         """Whether calls may reach the tool; an open circuit's tool need not be shown to the model."""
+        if tool.rules.breaker is None:
+            return True
         name = tool.rules.upstream or tool.name
         return self._state.is_calm(name) or self._state.circuit(name).state != "open"
 
@@ -92,7 +102,8 @@ def _health(result: ToolResult) -> Health:
         return "well"
     if error.code in _ILL:
         return "neither" if error.details.get(NOT_STARTED) is True else "ill"
-    return "ill" if error.code is ErrorCode.EXECUTION and "exception" in result.notes else "neither"
+    is_ill = error.code is ErrorCode.EXECUTION and "exception" in result.notes
+    return "ill" if is_ill and "own_words" not in result.notes else "neither"
 
 
 def _refused(call: BoundCall, context: RunContext, seconds: float) -> ToolResult:

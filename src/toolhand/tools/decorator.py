@@ -40,7 +40,7 @@ class ToolOptions(TypedDict, total=False):
     before: Condition | Iterable[Condition]
     after: Condition | Iterable[Condition]
     cost: float
-    breaker: Breaker | None
+    breaker: Breaker | Literal["default"] | None
     longest_wait: float | None
     idempotency_key: Callable[[Mapping[str, Any]], str] | None
     user_visible: bool

@@ -133,8 +133,8 @@ _KINDS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
     "before": _CONDITIONS,
     "after": _CONDITIONS,
     "breaker": (
-        lambda value: value is None or isinstance(value, Breaker),
-        "a Breaker(failures=…, cooldown=…), or None",
+        lambda value: value is None or value == "default" or isinstance(value, Breaker),
+        'a Breaker(failures=…, cooldown=…), "default", or None for no circuit',
     ),
     "fallback": (lambda value: value is None or callable(value), "a tool or a function, or None"),
     "idempotency_key": (
