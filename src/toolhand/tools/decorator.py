@@ -6,7 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Final, TypedDict, Unpack, overload
+from typing import Any, Final, Literal, TypedDict, Unpack, overload
 
 from toolhand.core.errors import ToolDefinitionError
 from toolhand.core.tools import Breaker, Condition, Effect, Isolation, Rules, Tool
