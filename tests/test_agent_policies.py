@@ -16,7 +16,7 @@ from toolhand.core.events import TextDelta
 from toolhand.core.messages import ModelOutput, RawCall
 from toolhand.execution.layers import default_policies
 from toolhand.policies.conditions import requires
-from toolhand.policies.permission import AccessRule
+from toolhand.policies.permission import AccessRule, Permission
 from toolhand.testing import ScriptedModel
 
 from .test_agent import asks, assert_valid
@@ -80,6 +80,83 @@ def test_a_run_is_resumed_from_code_that_is_not_async():
     assert [r.call_id for message in session.messages for r in message.results] == ["c1", "c2"]
     with pytest.raises(SettingsError, match="nothing to resume"):
         agent.resume_sync(session, {"c2": Approve()})
+
+
+def waiting_for_permission() -> tuple[Agent, list[str]]:
+    done: list[str] = []
+
+    @tool(permission="orders:write", effect="writes", approval=True)
+    def place_order(item: str, pieces: int = 1) -> str:
+        """Places an order."""
+        done.append(item)
+        return f"ordered {item}"
+
+    reply = asks(("c1", "place_order", '{"item": "x", "pieces": "2"}'))
+    return Agent(ScriptedModel([reply, "done"]), tools=[place_order, look]), done
+
+
+@pytest.mark.parametrize("by_call_id", [True, False])
+@pytest.mark.parametrize("decision", [Approve(), Edit({"item": "y"})])
+async def test_an_agreement_is_not_lost_when_the_permission_is_not_given_again(by_call_id, decision):
+    agent, done = waiting_for_permission()
+    session = Session("s")
+    run = await agent.run("order", session=session, permissions=["orders:write"])
+    decisions = {run.pending[0].call_id if by_call_id else run.pending[0].approval_id: decision}
+    with pytest.raises(SettingsError, match="orders:write"):
+        await agent.resume(session, decisions)
+    assert done == []
+    with pytest.raises(SettingsError, match="orders:write"):
+        await agent.resume(session)
+    waits = await agent.resume(session, permissions=["orders:write"])  # nothing has counted
+    assert (waits.stopped, waits.pending[0].approval_id) == ("approval", run.pending[0].approval_id)
+    resumed = await agent.resume(session, decisions, permissions=["orders:write"])
+    assert (resumed.stopped, len(done)) == ("answered", 1)
+
+
+async def test_a_role_that_is_not_given_again_loses_no_agreement():
+    rules = [AccessRule(access="ask", roles="clerk")]
+    policies = [Permission(rules, default="deny")]
+    agent = Agent(ScriptedModel(script()), tools=[look, delete_order], policies=policies)
+    run = await agent.run("delete order 7", session="s", roles=["clerk"])
+    decisions = {pending.approval_id: Approve() for pending in run.pending}
+    with pytest.raises(SettingsError, match="roles="):
+        await agent.resume("s", decisions)
+    assert (await agent.resume("s", decisions, roles=["clerk"])).stopped == "answered"
+    assert ran == [7]
+
+
+async def test_a_denial_needs_no_permission():
+    agent, done = waiting_for_permission()
+    run = await agent.run("order", session="s", permissions=["orders:write"])
+    assert (await agent.resume("s", {run.pending[0].approval_id: Deny()})).output == "done"
+    assert done == []
+
+
+async def test_a_decision_about_no_call_is_named_with_those_that_wait():
+    session = Session("s")
+    agent = Agent(ScriptedModel(script()), tools=[look, delete_order])
+    run = await agent.run("delete order 7", session=session)
+    pending = run.pending[0]
+    with pytest.raises(SettingsError) as caught:
+        await agent.resume(session, {"delete_order": Approve()})
+    assert "'delete_order'" in str(caught.value)
+    assert pending.approval_id in str(caught.value)
+    assert "c1" not in str(caught.value).replace(pending.approval_id, "")
+    with pytest.raises(SettingsError, match="decision_from_json"):
+        await agent.resume(session, {pending.approval_id: decision_to_json(Approve())})
+    assert ran == []
+    assert (await agent.resume(session, {pending.approval_id: Approve()})).output == "done"
+
+
+async def test_decisions_given_once_more_are_no_mistake():
+    both = asks(("c1", "delete_order", '{"number": 7}'), ("c2", "delete_order", '{"number": 8}'))
+    session = Session("s")
+    agent = Agent(ScriptedModel([both, "done"]), tools=[delete_order])
+    run = await agent.run("delete both", session=session)
+    first, second = (pending.approval_id for pending in run.pending)
+    assert (await agent.resume(session, {first: Approve()})).stopped == "approval"
+    done = await agent.resume(session, {first: Approve(), second: Approve()})
+    assert (done.stopped, ran) == ("answered", [7, 8])
 
 
 async def test_a_denial_and_an_edit_are_understood():

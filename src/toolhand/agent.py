@@ -238,11 +238,12 @@ class Agent(Generic[Output]):
             decisions: `Approve()`, `Deny(reason)` or `Edit(arguments)` by `PendingCall.approval_id` or call id. A call
                 without a decision stops the run again.
             output: the type of the answer, where the interrupted run was given one of its own.
-            options: see `ResumeOptions`; give the same user.
+            options: see `ResumeOptions`; give the same user, and the permissions and roles again: they are not kept.
 
         Raises:
             SessionError: when there is no such session, or it is another user's.
-            SettingsError: when its last run has come to its end.
+            SettingsError: when its last run has come to its end; when a decision is none or is about no call of it; when a call
+                waits that the user may not make with these permissions. The run waits on then.
             StoreError: when the store cannot be used.
             ModelError: when the model's server fails.
         """

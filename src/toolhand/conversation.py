@@ -177,6 +177,7 @@ class Conversation:
                     f"会话“{session.id}”的上一次运行已经结束，没有可以继续的",
                 )
             )
+        Settling(session, self.tools, self.context).check(session.unanswered, self.asked.decisions)
         if self.answering is not None:
             session.append(*left(session.unanswered, self.context.language))
         if waiting := session.unanswered:

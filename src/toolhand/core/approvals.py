@@ -151,6 +151,13 @@ def checked(decision: object, what: str) -> Decision:
             f"{what} is an Edit whose arguments are a {type(decision.arguments).__name__}: "
             "give all the arguments as a dict, Edit({...})"
         )
+    if isinstance(decision, Mapping) and "decision" in decision:
+        raise SettingsError(
+            say(
+                f"{what} is still JSON: give decision_from_json(…) of it",
+                f"{what} 还是 JSON：请先用 decision_from_json(…) 转换",
+            )
+        )
     if not isinstance(decision, Approve | Deny | Edit):
         raise SettingsError(
             say(

@@ -118,10 +118,15 @@ class Permission:
 
     def access(self, tool: Tool, context: RunContext) -> Access:
         """What counts for this tool and user."""
-        if tool.rules.permission and not self._holds(tool.rules.permission, context):
+        if self.lacks(tool, context):
             return "deny"
         found = {rule.access for rule in self._rules if rule.fits_tool(tool) and rule.fits_user(context)}
         return next((access for access in _STRICTEST_FIRST if access in found), self._default)
+
+    def lacks(self, tool: Tool, context: RunContext) -> str:
+        """The permission that the user would have to hold and does not; "" where that is not what is missing."""
+        wanted = tool.rules.permission
+        return wanted if wanted and not self._holds(wanted, context) else ""
 
     def offers(self, tool: Tool, context: RunContext) -> bool:
         """Whether the tool need be shown to the model at all."""
