@@ -105,6 +105,11 @@ class AuditTrail:
         )
         return [record_of(row) for row in await self.store.audited(query)]
 
+    async def count_older(self, days: float, most: int) -> int:
+        """How many records `keep_days` would remove; counted up to `most`, as each is read."""
+        moment = dt.datetime.now(dt.UTC).timestamp() - days * _DAY_SECONDS
+        return len(await self.store.audited(AuditQuery(until=moment, limit=most)))
+
     async def keep_days(self, days: float) -> int:
         """Removes the records that are older than so many days; how many there were."""
         return await self.store.forget(dt.datetime.now(dt.UTC).timestamp() - days * _DAY_SECONDS)

@@ -12,13 +12,13 @@ import typer
 from rich.console import Console
 
 from toolhand.cli import options, sessions_audit
-from toolhand.cli.shown import screen, shown, tell
-from toolhand.cli.stores import OUT, opened, table_of, when, written_to
-from toolhand.cli.terminal import is_person_here
+from toolhand.cli.shown import print_table, screen, shown, tell
+from toolhand.cli.stores import OUT, UNASKED, confirm, opened, table_of, when, written_to
 from toolhand.cli.words import say
 from toolhand.core.errors import SettingsError
 from toolhand.core.jsonable import jsonable, result_text
 from toolhand.core.messages import Message, Note, Text
+from toolhand.core.plain import plain
 from toolhand.execution.running import run_blocking
 from toolhand.sessions.archive import Archive, Form
 from toolhand.sessions.entries import Summary
@@ -74,7 +74,7 @@ def list_sessions(
         table.add_row(
             shown(summary.id), shown(summary.owner), str(summary.messages), when(summary.updated), title
         )
-    screen().print(table)
+    print_table(screen(), table)
 
 
 @app.command("show", help=say("What was said in a session.", "显示会话内容。"))
@@ -158,22 +158,23 @@ def search(
         table = table_of("session:会话", "time:时间", "who:谁", "text:内容")
         for hit in found:
             table.add_row(shown(hit.session_id), when(hit.at), hit.role, shown(" ".join(hit.text.split())))
-        screen().print(table if found else say("nothing was found", "没有找到"))
+        if found:
+            print_table(screen(), table)
+        else:
+            screen().print(say("nothing was found", "没有找到"))
     return 0 if found else 1
 
 
 @app.command("rm", help=say("Remove sessions for good.", "永久删除会话。"))
 def remove(
     sessions: list[str] = typer.Argument(metavar="SESSION…", help=say("their names", "会话名称")),
-    yes: bool = typer.Option(False, "--yes", "-y", help=say("Without asking.", "不询问。")),
+    yes: bool = UNASKED,
     user: str | None = options.USER,
     store: str | None = options.STORE,
 ) -> None:
     if not yes:
-        if not is_person_here():
-            raise SettingsError(say("nobody can be asked here: add --yes", "这里无法询问：请加上 --yes"))
-        names = say(", ", "、").join(sessions)
-        typer.confirm(say(f"Remove {names} for good?", f"永久删除 {names}？"), abort=True, err=True)
+        names = plain(say(", ", "、").join(sessions))
+        confirm(say(f"Remove {names} for good?", f"永久删除 {names}？"))
     with opened(store) as found:
         for session in sessions:
             run_blocking(Archive(found).remove(session, user=user))

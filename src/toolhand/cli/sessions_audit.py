@@ -12,8 +12,8 @@ import typer
 
 from toolhand.auditing import AuditTrail
 from toolhand.cli import options
-from toolhand.cli.shown import screen, shown, tell
-from toolhand.cli.stores import OUT, opened, table_of, when, written_to
+from toolhand.cli.shown import print_table, screen, shown, tell
+from toolhand.cli.stores import OUT, UNASKED, confirm, opened, table_of, when, written_to
 from toolhand.cli.words import say
 from toolhand.core.errors import SettingsError
 from toolhand.core.jsonable import jsonable
@@ -25,6 +25,7 @@ HELP = say(
     "每次调用的记录：谁、做了什么、如何决定、结果如何。",
 )
 _FORMS: Final = ("table", "jsonl", "csv")
+_MOST_COUNTED: Final = 10_000
 
 SINCE: Final[Any] = typer.Option(
     None,
@@ -63,6 +64,7 @@ def audit(
     form: str = typer.Option("table", "--as", help=say("table, jsonl or csv", "table、jsonl 或 csv")),
     out: Path | None = OUT,
     forget_days: float | None = FORGET,
+    yes: bool = UNASKED,
     store: str | None = options.STORE,
 ) -> None:
     if form not in _FORMS:
@@ -72,8 +74,14 @@ def audit(
     with opened(store) as found:
         trail = AuditTrail(found)
         if forget_days is not None:
-            count = run_blocking(trail.keep_days(forget_days))
-            tell(say(f"{count} records removed", f"已删除 {count} 条记录"))
+            if any(given is not None for given in (user, tool, session, outcome, since, until, limit, out)):
+                raise SettingsError(
+                    say(
+                        "--forget-older-than removes every old record: leave the other options out",
+                        "--forget-older-than 会删除所有旧记录：请不要写其他选项",
+                    )
+                )
+            _forget(trail, forget_days, is_agreed=yes)
             return
         search = trail.search(
             user=user, tool=tool, session_id=session, outcome=outcome, since=start, until=end, limit=limit
@@ -86,6 +94,22 @@ def audit(
         count = (export_csv if form == "csv" else export_jsonl)(records, file)
     if out is not None:
         tell(say(f"{count} records written to {out}", f"已将 {count} 条记录写入 {out}"), is_err=True)
+
+
+def _forget(trail: AuditTrail, days: float, *, is_agreed: bool) -> None:
+    if not is_agreed:
+        count = run_blocking(trail.count_older(days, _MOST_COUNTED + 1))
+        over = say("more than ", "超过 ") if count > _MOST_COUNTED else ""
+        many = f"{over}{min(count, _MOST_COUNTED):,}"
+        if count:
+            confirm(
+                say(
+                    f"Remove {many} records older than {days:g} days for good?",
+                    f"永久删除 {many} 条早于 {days:g} 天的记录？",
+                )
+            )
+    count = run_blocking(trail.keep_days(days))
+    tell(say(f"{count} records removed", f"已删除 {count} 条记录"))
 
 
 def _print_records(records: list[AuditRecord]) -> None:
@@ -111,7 +135,7 @@ def _print_records(records: list[AuditRecord]) -> None:
             shown(record.outcome),
             f"{record.seconds:.2f}",
         )
-    screen().print(table)
+    print_table(screen(), table)
 
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}

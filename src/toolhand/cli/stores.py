@@ -14,6 +14,7 @@ from typing import Any, TextIO, cast
 import typer
 from rich.table import Table
 
+from toolhand.cli.terminal import is_person_here
 from toolhand.cli.words import say
 from toolhand.core.errors import SettingsError
 from toolhand.core.plain import plain
@@ -27,6 +28,8 @@ OUT: Any = typer.Option(
     metavar="FILE",
     help=say("Into a file instead of standard output.", "写入文件而不是标准输出。"),
 )
+
+UNASKED: Any = typer.Option(False, "--yes", "-y", help=say("Without asking.", "不询问。"))
 
 
 @contextlib.contextmanager
@@ -45,6 +48,18 @@ def opened(store: str | None) -> Iterator[SessionStore]:
         yield found
     finally:
         run_blocking(found.close())
+
+
+def confirm(question: str) -> None:
+    """Asks the person before something goes for good.
+
+    Raises:
+        SettingsError: when nobody is there to be asked.
+        typer.Abort: when they say no.
+    """
+    if not is_person_here():
+        raise SettingsError(say("nobody can be asked here: add --yes", "这里无法询问：请加上 --yes"))
+    typer.confirm(question, abort=True, err=True)
 
 
 def when(seconds: float) -> str:

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from toolhand.cli.load import load_tools
-from toolhand.cli.shown import screen, shown, tell
+from toolhand.cli.shown import print_table, screen, shown, tell
 from toolhand.cli.terminal import path_given, place_given
 from toolhand.cli.tools_lint import lint_tools
 from toolhand.cli.words import say
@@ -45,7 +45,7 @@ def list_tools(tools: str = TOOLS, db: str | None = DB, root: str | None = ROOT)
         first = tool.description.strip().split("\n")[0]
         parameters = ", ".join(name if name in tool.required else f"{name}?" for name in tool.properties)
         table.add_row(f"[bold]{shown(tool.name)}[/]({shown(parameters)})", shown(first), tool.rules.effect)
-    screen().print(table)
+    print_table(screen(), table)
 
 
 @app.command("show", help=say("Show one tool's schema.", "显示一个工具的 schema。"))
@@ -77,7 +77,10 @@ def search_tools(
     for hit in hits:
         first = found[hit.name].description.strip().split("\n")[0]
         table.add_row(f"{hit.score:.1f}", f"[bold]{shown(hit.name)}[/]", shown(first))
-    screen().print(table if hits else say("no tool shares a word with this", "没有工具与此有共同的词"))
+    if hits:
+        print_table(screen(), table)
+    else:
+        screen().print(say("no tool shares a word with this", "没有工具与此有共同的词"))
     return 0 if hits else 1
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from toolhand.cli import options
 from toolhand.cli.load import load_tools
 from toolhand.cli.models import ensure_weights
-from toolhand.cli.shown import screen, shown, tell
+from toolhand.cli.shown import print_table, screen, shown, tell
 from toolhand.cli.terminal import path_given, place_given
 from toolhand.cli.words import say
 from toolhand.core.language import language_of_person
@@ -150,4 +150,4 @@ def _show_choices(choices: Choices, console: Console) -> None:
     for asked in choices.confusions:
         called = ", ".join(asked.called) or say("none", "未调用")
         table.add_row(shown(asked.wanted), shown(called), shown(asked.question))
-    console.print(table)
+    print_table(console, table)
