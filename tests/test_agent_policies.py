@@ -17,7 +17,7 @@ from toolhand.core.messages import ModelOutput, RawCall
 from toolhand.execution.layers import default_policies
 from toolhand.policies.conditions import requires
 from toolhand.policies.permission import AccessRule, Permission
-from toolhand.testing import ScriptedModel
+from toolhand.testing import FakeClock, ScriptedModel
 
 from .test_agent import asks, assert_valid
 
@@ -220,6 +220,32 @@ async def test_forty_equal_calls_run_twice_and_the_run_ends():
     assert run.output == "I give up"
     assert len(run.calls) <= 10
     assert_valid(run.messages)
+
+
+@pytest.mark.parametrize("seconds", [4, 14, 25, 70])
+async def test_equal_calls_of_a_slow_model_end_the_run_too(seconds):
+    clock, times = FakeClock(), []
+
+    @tool
+    def search(query: str) -> str:
+        """Searches."""
+        times.append(query)
+        return "nothing"
+
+    def reply(request):
+        clock.advance(seconds)
+        return "I give up" if request.tool_choice.mode == "none" else asks(("c", "search", '{"query": "x"}'))
+
+    agent = Agent(
+        ScriptedModel(reply),
+        tools=[search],
+        policies=default_policies(clock=clock),
+        limits=Limits(turns=40),
+    )
+    run = await agent.run("?")
+    assert run.stopped == "loop"
+    assert len(run.calls) <= 10
+    assert len(times) <= (2 if seconds == 4 else 5)
 
 
 async def test_unknown_tools_again_and_again_end_the_run():

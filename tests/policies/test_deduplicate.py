@@ -94,13 +94,51 @@ async def test_after_a_while_a_result_may_have_changed(world):
     for _ in range(4):
         await way(world.read(), path="job")
     assert len(world.runs) == 2
-    clock.advance(11)
+    clock.advance(61)
     world.value = "done"
     assert (await way(world.read(), path="job")).data == "done"
     for _ in range(20):
-        clock.advance(11)
+        clock.advance(61)
         await way(world.read(), path="job")
     assert len(world.runs) <= 3 + 5
+
+
+@pytest.mark.parametrize("seconds", [0.1, 3, 4, 9])
+async def test_a_slow_model_s_equal_calls_are_answered_and_refused_as_a_quick_one_s(world, seconds):
+    clock = FakeClock()
+    way = turns(clock)
+    found = []
+    while not is_stuck(way.context):
+        found.append(await way(world.read(), path="a"))
+        clock.advance(seconds)
+    assert codes(found) == [None] * 4 + ["repeated_call"] * 3
+    assert len(world.runs) == 2
+
+
+async def test_a_second_look_that_shows_nothing_new_does_not_forget_the_refusals(world):
+    clock = FakeClock()
+    way = turns(clock)
+    for _ in range(6):
+        await way(world.read(), path="a")
+    clock.advance(61)
+    assert (await way(world.read(), path="a")).ok
+    await way(world.read(), path="a")
+    assert len(world.runs) == 3
+    assert is_stuck(way.context)
+
+
+async def test_a_second_look_that_shows_something_new_does(world):
+    clock = FakeClock()
+    way = turns(clock)
+    for _ in range(6):
+        await way(world.read(), path="a")
+    clock.advance(61)
+    world.value = "another page"
+    assert (await way(world.read(), path="a")).data == "another page"
+    for _ in range(5):
+        await way(world.read(), path="a")
+    assert len(world.runs) == 4
+    assert not is_stuck(way.context)
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ RUNS_AT_ONCE: Final = 2
 """How often it runs in quick succession: twice, since one run cannot show whether the result changes."""
 MOST_RECALLS: Final = 2
 """How often it is then answered from memory before it is refused."""
-FRESH_SECONDS: Final = 10.0
-"""How long a result that did not change counts as fresh."""
+FRESH_SECONDS: Final = 60.0
+"""How long a result that did not change counts as fresh: well over the time in which a slow model asks three times."""
 
 NOT_RUN: Final = frozenset({
     ErrorCode.RATE_LIMITED, ErrorCode.CIRCUIT_OPEN, ErrorCode.PRECONDITION_FAILED, ErrorCode.INVALID_ARGUMENT,
@@ -134,7 +134,8 @@ class Repeats:
         if not is_same:
             errand.recalls, errand.asked = 0, 1
         self.steps += 1
-        self.refusals = 0
+        if not (is_same and result.ok and call.tool.rules.effect == "reads"):
+            self.refusals = 0  # another look that shows what is known is no step forward
         if call.tool.rules.effect != "reads" and (result.error is None or result.error.code not in NOT_RUN):
             self.era += 1
         errand.times[exact] = errand.times.get(exact, 0) + 1
