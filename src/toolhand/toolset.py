@@ -6,12 +6,13 @@ import itertools
 import json
 import logging
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, Unpack, cast
 
 from toolhand.choosing.selection import selection_of
+from toolhand.core.approvals import PENDING, direct_id, give_back
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ToolDefinitionError
 from toolhand.core.language import chosen_language
@@ -23,6 +24,8 @@ from toolhand.execution.running import run_blocking
 from toolhand.observability import listening
 from toolhand.observability.defaults import default_sinks
 from toolhand.policies import Policy
+from toolhand.policies.approval import Approval
+from toolhand.policies.permission import Permission
 from toolhand.tools.collect import each_tool
 from toolhand.tools.collection import ToolCollection
 from toolhand.tools.export import Exported, exported, schema
@@ -222,8 +225,21 @@ class Toolset(ToolCollection):
                 language=chosen_language() or "en",
             )
             context = listening(context, default_sinks())
-        call = ToolCall(id=f"call_{next(self._numbers)}", name=name, arguments=arguments or {})
-        return await self.dispatch(call, context)
+        sent = arguments or {}
+        may_ask = any(isinstance(layer, Approval | Permission) for layer in self._layers_of(name))
+        made = direct_id(name, sent, context) if may_ask else f"call_{next(self._numbers)}"
+        result = await self.dispatch(ToolCall(id=made, name=name, arguments=sent), context)
+        if PENDING in result.notes:
+            give_back(made)
+        return result
+
+    def _layers_of(self, name: str) -> Iterator[Policy]:
+        """The layers that a call may go through, those of the tools that stand in for its tool too."""
+        tool, seen = self.lookup(name), set[str]()
+        while tool is not None and tool.name not in seen:
+            seen.add(tool.name)
+            yield from self.dispatch.layers(tool)
+            tool = tool.rules.fallback
 
     def call_sync(self, name: str, arguments: Mapping[str, Any] | None = None, **options: Any) -> ToolResult:
         """`call` for code that is not async."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, TypeAlias
@@ -44,6 +45,15 @@ Decision: TypeAlias = Approve | Deny | Edit
 
 _DECISIONS: Final = "approvals.decisions"
 _SPENT: Final = "approvals.spent"
+
+_DIRECT: Final = "direct:"
+"""How the ids of direct calls begin; no provider's do."""
+
+_USED: Final[dict[str, int]] = {}
+"""How many agreements to each direct call were used in this process. In the process and not in a toolset: whoever makes a new
+toolset for each request has no new agreement by that."""
+
+_USING: Final = threading.Lock()
 
 PENDING: Final = "pending"
 """The note on a result under which its `PendingCall` stands as JSON. Only the approval policy writes it: what a tool says,
@@ -177,6 +187,45 @@ def decision_for(call: ToolCall, context: RunContext) -> Decision | None:
     return found
 
 
+def direct_id(name: str, arguments: Mapping[str, Any], context: RunContext) -> str:
+    """The id of a call that no model made: the same for the same call, until somebody's agreement to it has been used.
+
+    Whoever calls again with the decision has the call that was asked about; whoever calls once more after that has another.
+
+    Args:
+        name: the tool's name, as it is called.
+        arguments: as they are sent.
+        context: who calls, in which session.
+    """
+    errand = digest("direct", context.user, context.session_id, name, canonical(arguments))
+    return _numbered(f"{_DIRECT}{errand}")
+
+
+def _numbered(errand: str) -> str:
+    return f"{errand}.{_USED.get(errand, 0)}"
+
+
+def _use(call_id: str) -> bool:
+    """Uses an agreement to a direct call, once in this process; False where it has been used."""
+    if not call_id.startswith(_DIRECT):
+        return True
+    errand, _, rest = call_id.partition(".")
+    errand = f"{errand}~{rest}" if "~" in rest else errand  # a fallback's call, which is agreed to by itself
+    with _USING:
+        if "~" not in rest and call_id != _numbered(errand):
+            return False
+        _USED[errand] = _USED.get(errand, 0) + 1
+        return "~" not in rest or _USED[errand] == 1
+
+
+def give_back(call_id: str) -> None:
+    """Takes back that an agreement was used, where the call has done nothing yet: its fallback has to be agreed to."""
+    errand, _, number = call_id.partition(".")
+    with _USING:
+        if number.isdigit() and _USED.get(errand) == int(number) + 1:
+            _USED[errand] -= 1
+
+
 def spend(call: ToolCall, context: RunContext) -> Decision | None:
     """What was decided about this call and has not counted yet: an agreement counts for one call, and this is it."""
     decisions, spent = context.memory.get(_DECISIONS, {}), context.memory.get(_SPENT, set())
@@ -187,7 +236,7 @@ def spend(call: ToolCall, context: RunContext) -> Decision | None:
             return decision
         if decision is not None and name not in spent:
             spent.update(names)
-            return decision
+            return decision if _use(call.id) else None
     return None
 
 
