@@ -391,3 +391,74 @@ async def test_a_fatal_error_among_those_of_a_task_group_ends_the_run():
     with pytest.raises(FatalError, match="disk"):
         await Toolset([several]).call("several", {}, context=RunContext(emit=failed.append))
     assert len([event for event in failed if isinstance(event, CallFailed)]) == 1
+
+
+async def test_writes_of_one_reply_run_one_after_the_other_as_written_and_reads_beside_them():
+    said: list[str] = []
+    has_read = asyncio.Event()
+
+    @tool(effect="writes")
+    async def write(n: int) -> int:
+        said.append(f"begins {n}")
+        if n == 0:
+            await has_read.wait()  # by a read that was written behind it
+        for _ in range(5 - n):
+            await asyncio.sleep(0)
+        said.append(f"ends {n}")
+        if n == 1:
+            raise RuntimeError("only me")
+        return n
+
+    @tool(effect="destroys")
+    async def wipe() -> str:
+        said.append("wiped")
+        return "gone"
+
+    @tool
+    async def look() -> str:
+        has_read.set()
+        return "seen"
+
+    calls = [ToolCall(id=f"w{n}", name="write", arguments={"n": n}) for n in range(3)]
+    calls = [*calls, ToolCall(id="d", name="wipe"), ToolCall(id="r", name="look")]
+    tools = Toolset([write, wipe, look])
+    results = await asyncio.wait_for(tools.dispatch.each(calls, RunContext()), 30)
+    assert said == ["begins 0", "ends 0", "begins 1", "ends 1", "begins 2", "ends 2", "wiped"]
+    assert [result.data for result in results] == [0, None, 2, "gone", "seen"]
+
+
+async def test_many_writes_that_wait_keep_no_read_out():
+    order: list[str] = []
+    is_read = asyncio.Event()
+
+    @tool(effect="writes")
+    async def write(n: int) -> int:
+        await is_read.wait()
+        order.append(f"w{n}")
+        return n
+
+    @tool
+    async def look() -> str:
+        is_read.set()
+        return "seen"
+
+    calls = [ToolCall(id=f"w{n}", name="write", arguments={"n": n}) for n in range(40)]
+    await asyncio.wait_for(
+        Toolset([write, look]).dispatch.each([*calls, ToolCall(id="r", name="look")], RunContext()), 30
+    )
+    assert order == [f"w{n}" for n in range(40)]
+
+
+async def test_a_write_that_ends_the_run_lets_no_later_one_begin():
+    began: list[int] = []
+
+    @tool(effect="writes")
+    async def write(n: int) -> int:
+        began.append(n)
+        await asyncio.sleep(0)
+        raise FatalError("the disk is full")
+
+    calls = [ToolCall(id=f"w{n}", name="write", arguments={"n": n}) for n in range(3)]
+    with pytest.raises(FatalError):
+        await Toolset([write]).dispatch.each(calls, RunContext())
+    assert began == [0]

@@ -117,7 +117,7 @@ from toolhand import Agent
 from toolhand.sessions.sqlite import SqliteStore
 from toolhand.testing import ScriptedModel
 
-agent = Agent(ScriptedModel(["one", "two", "three"]), store=SqliteStore(sys.argv[1], lease_seconds=0.5))
+agent = Agent(ScriptedModel(["one", "two", "three", "four"]), store=SqliteStore(sys.argv[1], lease_seconds=0.5))
 kept = []  # what is cut off is not even collected
 
 async def begin():

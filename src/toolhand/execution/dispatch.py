@@ -141,7 +141,9 @@ class Dispatcher:
         *,
         on_result: Callable[[ToolResult], None] | None = None,
     ) -> tuple[ToolResult, ...]:
-        """The results of several calls, in their order; the calls run side by side and none sinks another.
+        """The results of several calls, in their order; none sinks another.
+
+        Reads run side by side; what changes something runs one after the other, as written: the order may be meant.
 
         Args:
             calls: calls with different ids.
@@ -170,7 +172,9 @@ class Dispatcher:
         found: dict[str, ToolResult] = {}
         gate = asyncio.Semaphore(self._most_parallel)
 
-        async def one(call: ToolCall) -> None:
+        async def one(call: ToolCall, before: asyncio.Task[None] | None) -> None:
+            if before is not None:
+                await asyncio.wait([before])  # however it ended; before the gate, so that it keeps nobody out
             async with gate:
                 result = found[call.id] = await self(call, context, choice)
                 if on_result is not None:
@@ -178,12 +182,20 @@ class Dispatcher:
 
         try:
             async with asyncio.TaskGroup() as group:
+                last: asyncio.Task[None] | None = None
                 for call in calls:
-                    group.create_task(one(call))
+                    is_write = self._writes(call)
+                    task = group.create_task(one(call, last if is_write else None))
+                    last = task if is_write else last
         except BaseExceptionGroup as raised:  # only what ends a run gets here, and one reason is enough
             raise _first(raised) from None
         # A tool that cancelled its own task has left nothing.
         return tuple(found[call.id] for call in calls if call.id in found)
+
+    def _writes(self, call: ToolCall) -> bool:
+        """Whether a call may change something; one that is not understood does not run."""
+        tool = None if call.problem else self.tools.lookup(call.name)
+        return tool is not None and tool.rules.effect != "reads"
 
     def recall(self, calls: Sequence[ToolCall], results: Sequence[ToolResult], context: RunContext) -> None:
         """Gives the policies back what they knew of calls that another process ran, before a run is gone on with.
