@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 
@@ -111,3 +113,70 @@ def test_old_records_go_only_after_asking(store):
     done = sessions("audit", "--forget-older-than", "0", "--yes")
     assert "1 records removed" in done.stdout
     assert "look" not in sessions("audit").stdout
+
+
+DIES = """
+import asyncio, os, signal, sys
+from toolhand.core.messages import Message, Text, ToolCall
+from toolhand.sessions.sqlite import SqliteStore
+from toolhand.sessions.stored import StoredSession
+
+async def die():
+    session = StoredSession(sys.argv[2], SqliteStore(sys.argv[1]))
+    async with session.held():
+        session.append(Message(role="user", parts=(Text(text="are you there?"),)))
+        if sys.argv[3:]:
+            call = ToolCall(id="c1", name="look", arguments={"customer": "Li"})
+            session.append(Message(role="assistant", parts=(call,)))
+            session.note_started("c1", "look", is_repeatable=False)
+        await session.saved()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(die())
+"""
+
+
+def killed(store, *words):
+    """A session whose process died after the question, or in the midst of a call."""
+    done = subprocess.run([sys.executable, "-c", DIES, str(store), *words], check=False, timeout=90)
+    assert done.returncode == -signal.SIGKILL
+
+
+def test_what_waits_and_what_is_unfinished_is_marked(store):
+    talked(store, "waits", "send_the_monthly_statement_to_the_customer")
+    talked(store, "done")
+    killed(store, "died")
+    killed(store, "midst", "started")
+    lines = {line.split()[0]: line for line in sessions("list").stdout.splitlines()}
+    assert "(waits for approval)" in lines["waits"]
+    assert "(unfinished)" in lines["died"]
+    assert "are you there?" in lines["died"]
+    assert "(unfinished)" in lines["midst"]
+    assert "(unfinished)" in sessions("show", "midst").stdout
+    assert "(" not in lines["done"]
+    found = {row["id"]: row for row in map(json.loads, sessions("list", "--json").stdout.splitlines())}
+    assert (found["died"]["messages"], found["died"]["state"]) == (1, "unfinished")
+    assert (found["waits"]["messages"], found["waits"]["state"]) == (2, "waiting")
+    shown = sessions("show", "waits")
+    [call] = [line for line in shown.stdout.splitlines() if line.startswith("→")]
+    assert call.endswith("(waits for approval)")
+    assert "toolhand chat --session waits --user a-user-with-a-long-name" in shown.stderr
+    done = sessions("show", "done")
+    assert "waits for approval" not in done.stdout
+    assert done.stderr == ""
+
+
+def test_looking_makes_no_file(store, tmp_path):
+    assert "there are no sessions yet" in sessions("list").stdout
+    assert sessions("list", "--user", "bob").stdout == "the user 'bob' has no sessions\n"
+    wrong = sessions("list", "--store", str(tmp_path / "new.db"))
+    assert wrong.returncode == 1
+    assert "there is no store" in wrong.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_to_go_on_with_is_said(store, tmp_path):
+    chat = [sys.executable, "-m", "toolhand.cli", "chat", "-c", "-m", "http://127.0.0.1:9/v1#none"]
+    done = subprocess.run(chat, input="", capture_output=True, text=True, check=False, timeout=90)
+    assert done.returncode == 0, done.stderr
+    assert "a new one begins" in done.stderr

@@ -66,8 +66,12 @@ def chat(
     spec = model or announced_default(err)
     ensure_weights(spec, err, is_agreed=yes)
     show = Show(screen(), err, is_verbose=verbose)
-    with opened(store) as found:
-        name = session or (run_blocking(_last(found, user)) if is_continued else None) or new_name()
+    with opened(store, is_made=True) as found:
+        last = run_blocking(_last(found, user)) if is_continued and not session else None
+        if is_continued and not session and last is None:
+            none = say("there is none to go on with: a new one begins", "没有可以继续的会话：新建一个")
+            err.print(f"[dim]{none}[/]", highlight=False)
+        name = session or last or new_name()
         given = {"--tools": "" if tools == "builtin" else tools, "--db": db, "--root": root}
         talk = Talk(
             spec,

@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from toolhand.cli import options, sessions_audit
+from toolhand.cli.again import chat_again, words_given
 from toolhand.cli.shown import print_table, screen, shown, tell
 from toolhand.cli.stores import OUT, UNASKED, confirm, opened, table_of, when, written_to
 from toolhand.cli.words import say
@@ -50,7 +51,7 @@ def list_sessions(
     async def work(archive: Archive) -> list[Summary]:
         found: list[Summary] = []
         async for summary in archive.sessions(user=user, page=min(limit, 200)):
-            found.append(summary)
+            found.append(await archive.standing(summary))
             if len(found) == limit:
                 break
         return found
@@ -66,15 +67,27 @@ def list_sessions(
                 "there are no sessions yet: `toolhand chat` begins one",
                 "还没有会话：用 `toolhand chat` 开始一个",
             )
+            if user is None
+            else say(f"the user '{user}' has no sessions", f"用户“{user}”没有会话")
         )
         return
     table = table_of("session:会话", "user:用户", "messages:消息数", "last used:最近使用", "began with:开头")
     for summary in found:
-        title = shown(summary.title) + (say("  (in use)", "（使用中）") if summary.in_use else "")
+        title = f"{shown(summary.title)}{_mark_of(summary)}"
         table.add_row(
             shown(summary.id), shown(summary.owner), str(summary.messages), when(summary.updated), title
         )
     print_table(screen(), table)
+
+
+def _mark_of(summary: Summary) -> str:
+    if summary.in_use:
+        return say("  (in use)", "（使用中）")
+    marks = {
+        "waiting": say("  (waits for approval)", "（等待批准）"),
+        "unfinished": say("  (unfinished)", "（未完成）"),
+    }
+    return f"[yellow]{marks[summary.state]}[/]" if summary.state in marks else ""
 
 
 @app.command("show", help=say("What was said in a session.", "显示会话内容。"))
@@ -89,14 +102,28 @@ def show_session(
     console = screen()
 
     async def work(archive: Archive) -> None:
+        summary = await archive.standing(await archive.summary(session, user=user))
         async for message in archive.each_message(session, user=user, last=last):
-            print_message(console, message)
+            print_message(console, message, summary)
+        if summary.state != "finished" and not summary.in_use:
+            given = words_given({"--store": store})
+            command = chat_again(session, user=summary.owner, given=given)
+            screen(is_err=True).print(
+                shown(
+                    say(
+                        f"its last run did not come to its end: `{command}`, with the same tools, goes on",
+                        f"上一次运行没有完成：用 `{command}` 和同样的工具继续",
+                    )
+                ),
+                style="yellow",
+                highlight=False,
+            )
 
     _in(store, work)
 
 
-def print_message(console: Console, message: Message) -> None:
-    """Shows one message of a history."""
+def print_message(console: Console, message: Message, summary: Summary | None = None) -> None:
+    """Shows one message of a history; with what is known of its session, which calls have no result."""
     marks = {
         "user": say("[bold]you[/]", "[bold]你[/]"),
         "assistant": say("[bold green]model[/]", "[bold green]模型[/]"),
@@ -109,7 +136,8 @@ def print_message(console: Console, message: Message) -> None:
             console.print(f"{marks.get(message.role, message.role)}: {shown(part.text)}")
     for call in message.calls:
         arguments = json.dumps(jsonable(call.arguments), ensure_ascii=False)
-        console.print(f"[bold cyan]→ {shown(call.name)}[/]({shown(arguments)})")
+        mark = _mark_of(summary) if summary is not None and call.id in summary.open_calls else ""
+        console.print(f"[bold cyan]→ {shown(call.name)}[/]({shown(arguments)}){mark}")
     for result in message.results:
         text = result_text(result)
         text = text if len(text) <= _MOST_RESULT else f"{text[:_MOST_RESULT]}…"

@@ -19,6 +19,7 @@ from toolhand.cli.words import say
 from toolhand.core.errors import SettingsError
 from toolhand.core.plain import plain
 from toolhand.execution.running import run_blocking
+from toolhand.sessions.memory import MemoryStore
 from toolhand.sessions.store import SessionStore, open_store
 
 OUT: Any = typer.Option(
@@ -33,21 +34,43 @@ UNASKED: Any = typer.Option(False, "--yes", "-y", help=say("Without asking.", "�
 
 
 @contextlib.contextmanager
-def opened(store: str | None) -> Iterator[SessionStore]:
+def opened(store: str | None, *, is_made: bool = False) -> Iterator[SessionStore]:
     """The store that is meant, closed afterwards.
 
+    Args:
+        store: its name; None for the default.
+        is_made: whether its file is made where there is none. Else a default one is empty, and a named one is a mistake.
+
     Raises:
-        SettingsError: when its name is empty.
+        SettingsError: when its name is empty, or there is no such file.
     """
     if store is not None and not store.strip():
         raise SettingsError(
             say("--store is empty: leave it out for the default", "--store 是空的：不写则使用默认位置")
         )
     found = open_store(store)
+    path = getattr(found, "path", None)
+    if not is_made and isinstance(path, Path) and not path.exists():
+        if store is not None:
+            raise SettingsError(
+                say(
+                    f"there is no store {path}: `toolhand chat --store …` makes one",
+                    f"没有存储文件 {path}：用 `toolhand chat --store …` 创建",
+                )
+            )
+        found = _NotThere(found.name)
     try:
         yield found
     finally:
         run_blocking(found.close())
+
+
+class _NotThere(MemoryStore):
+    """An empty store in the place of a file that only a conversation makes."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
 
 
 def confirm(question: str) -> None:

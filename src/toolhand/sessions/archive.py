@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import Any, Literal, TextIO, TypeAlias
 
 from toolhand.core.errors import SessionError
@@ -11,7 +12,7 @@ from toolhand.core.jsonable import jsonable, result_text
 from toolhand.core.language import Language, say
 from toolhand.core.messages import Message, Note, Text, ToolResult
 from toolhand.sessions import codec
-from toolhand.sessions.entries import Hit, Summary
+from toolhand.sessions.entries import Hit, State, Summary
 from toolhand.sessions.reading import Living, Stretch, add_entry, may_be_first
 from toolhand.sessions.session import refusal
 from toolhand.sessions.store import SessionStore
@@ -63,6 +64,25 @@ class Archive:
         if user is not None and found.owner != user:
             raise SessionError(refusal(session_id, user))
         return found
+
+    async def standing(self, summary: Summary) -> Summary:
+        """The same with how its last run stands, and with what a run that died could not note: its messages and title.
+
+        It reads the end of the session's log.
+        """
+        session = StoredSession(summary.id, self.store)
+        await session.load()
+        open_calls = tuple(call.id for call in session.unanswered)
+        state: State = "unfinished" if session.is_under_way else "finished"
+        if open_calls and not any(session.ledger.of(call_id).started for call_id in open_calls):
+            state = "waiting"
+        return replace(
+            summary,
+            messages=session.count,
+            title=summary.title or session.title,
+            state=state,
+            open_calls=open_calls,
+        )
 
     async def messages(self, session_id: str, *, user: str | None = None) -> list[Message]:
         """Everything that was said.

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 from toolhand.core.messages import ToolResult
 
 Kind: TypeAlias = Literal["message", "started", "ended", "decided", "undone"]
+State: TypeAlias = Literal["", "finished", "waiting", "unfinished"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +83,9 @@ class Summary:
         created: when it began, in seconds since 1970.
         updated: when it was last used.
         in_use: whether a run has it now.
+        state: how its last run stands: "waiting" for a person's approval, "unfinished" where its process died, else "finished";
+            "" until `Archive.standing` has looked.
+        open_calls: the ids of calls without a result.
     """
 
     id: str
@@ -91,6 +95,8 @@ class Summary:
     created: float = 0.0
     updated: float = 0.0
     in_use: bool = False
+    state: State = ""
+    open_calls: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
