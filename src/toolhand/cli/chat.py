@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import typer
+from rich.console import Console
 
 from toolhand.agent import Agent
 from toolhand.cli import options
@@ -67,11 +68,7 @@ def chat(
     ensure_weights(spec, err, is_agreed=yes)
     show = Show(screen(), err, is_verbose=verbose)
     with opened(store, is_made=True) as found:
-        last = run_blocking(_last(found, user)) if is_continued and not session else None
-        if is_continued and not session and last is None:
-            none = say("there is none to go on with: a new one begins", "没有可以继续的会话：新建一个")
-            err.print(f"[dim]{none}[/]", highlight=False)
-        name = session or last or new_name()
+        name = session or (_last_or_new(found, user, err) if is_continued else new_name())
         given = {"--tools": "" if tools == "builtin" else tools, "--db": db, "--root": root}
         talk = Talk(
             spec,
@@ -89,6 +86,15 @@ def chat(
             return talk.go()
         finally:
             talk.close()
+
+
+def _last_or_new(store: SessionStore, user: str, err: Console) -> str:
+    """The conversation used last; where there is none, it says so and names a new one."""
+    last = run_blocking(_last(store, user))
+    if last is None:
+        none = say("there is none to go on with: a new one begins", "没有可以继续的会话：新建一个")
+        err.print(f"[dim]{none}[/]", highlight=False)
+    return last or new_name()
 
 
 async def _last(store: SessionStore, user: str) -> str | None:
