@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+from dataclasses import replace
+
 import pytest
 
 from toolhand import Agent, Limits, tool
@@ -114,3 +117,12 @@ async def test_a_run_ends_at_its_limit_though_the_model_still_calls(text):
     assert (run.messages[-1].role, run.messages[-1].text) == ("assistant", run.output)
     with pytest.raises(SettingsError, match="come to its end"):
         await agent.resume("s")
+
+
+def test_a_limit_that_does_not_exist_is_named_with_the_one_that_was_meant():
+    with pytest.raises(SettingsError, match=r"'turn'.*'turns'"):
+        Limits(turn=3)
+    with pytest.raises(SettingsError, match="seconds"):
+        Limits(zzz=3)
+    assert replace(Limits(turns=3), calls=1) == Limits(turns=3, calls=1)
+    assert "turns" in inspect.signature(Limits).parameters

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Literal
+from functools import wraps
+from typing import Any, Generic, Literal
 
 from typing_extensions import TypeVar
 
+from toolhand.arguments.suggest import closest
 from toolhand.core.approvals import PendingCall
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, SettingsError
@@ -68,6 +70,34 @@ WORDS: Mapping[Language, Mapping[str, str]] = {
 """The program's words to the model."""
 
 
+_Options = TypeVar("_Options")
+
+
+def _names_what_was_meant(kind: type[_Options]) -> type[_Options]:
+    """Lets a dataclass refuse an option that it does not have as everything else here does: by the one that was meant."""
+    init: Callable[..., None] = kind.__init__
+
+    @wraps(init)
+    def begin(self: _Options, *values: Any, **options: Any) -> None:
+        known = kind.__annotations__
+        for name in options.keys() - known.keys():
+            near = closest(name, known)
+            there = ", ".join(known)
+            raise SettingsError(
+                say(
+                    f"{kind.__name__} has no option '{name}': "
+                    + (f"did you mean '{near}'?" if near else f"there is: {there}"),
+                    f"{kind.__name__} 没有选项“{name}”："
+                    + (f"是不是想写“{near}”？" if near else f"可用：{there}"),
+                )
+            )
+        init(self, *values, **options)
+
+    kind.__init__ = begin  # type: ignore[method-assign, assignment]
+    return kind
+
+
+@_names_what_was_meant
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """How far a run may go. At a limit the model is asked for its best answer from what it has.
@@ -84,7 +114,7 @@ class Limits:
         repairs: replies in a row that could not be used at all.
 
     Raises:
-        SettingsError: when a limit is none.
+        SettingsError: when a limit is none, or there is none of that name.
     """
 
     turns: int = 20

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self, Unpack, cast
 
 from toolhand.choosing.selection import selection_of
 from toolhand.core.approvals import PENDING, direct_id, give_back
-from toolhand.core.context import RunContext
-from toolhand.core.errors import ToolDefinitionError
-from toolhand.core.language import chosen_language
+from toolhand.core.context import RunContext, several
+from toolhand.core.errors import SettingsError, ToolDefinitionError
+from toolhand.core.language import chosen_language, say
 from toolhand.core.messages import ToolCall, ToolResult
 from toolhand.core.tokens import estimate_tokens
 from toolhand.core.tools import Tool
@@ -214,13 +214,25 @@ class Toolset(ToolCollection):
             roles: what the user is, for access rules.
             context: the whole context instead.
             facts: values for `Injected` parameters.
+
+        Raises:
+            SettingsError: when something stands beside a context that the context itself says, or one string for several names.
         """
+        beside = {"user": user, "session": session, "permissions": permissions, "roles": roles, **facts}
+        if context is not None and (given := [key for key, value in beside.items() if value or key in facts]):
+            said = ", ".join(given)
+            raise SettingsError(
+                say(
+                    f"a call with context=… takes everything from it: leave out {said}, or put it into the RunContext",
+                    f"给出 context=… 的调用一切以它为准：请去掉 {said}，或把它写进 RunContext",
+                )
+            )
         if context is None:
             context = RunContext(
                 user=user,
                 session_id=session,
-                permissions=frozenset(permissions),
-                roles=frozenset(roles),
+                permissions=several("permissions", permissions),
+                roles=several("roles", roles),
                 facts=facts,
                 language=chosen_language() or "en",
             )

@@ -67,7 +67,7 @@ class TestWhatCrosses:
 
     async def test_an_object_that_lives_here_does_not_cross_and_is_named_in_the_log(self):
         events = []
-        context = RunContext(facts={"note": object()}, emit=events.append)
+        context = RunContext(user="ann", facts={"note": object()}, emit=events.append)
         result = await Calls(isolated(faulty_tools.who))("who", context=context)
         assert result.error.code is ErrorCode.EXECUTION
         failed = next(event for event in events if isinstance(event, CallFailed))

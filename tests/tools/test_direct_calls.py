@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from toolhand import ErrorCode, RunContext, Toolset, tool
+from toolhand import ErrorCode, Injected, RunContext, Toolset, tool
 from toolhand.core.approvals import Approve, Deny, decide
+from toolhand.core.errors import SettingsError
 from toolhand.policies.permission import AccessRule, Permission
 
 ran: list[object] = []
@@ -118,3 +119,41 @@ async def test_a_fallback_that_has_to_be_agreed_to_loses_no_agreement():
             decisions[result.error.details.get("approval_id", "")] = Approve()
     waits = ErrorCode.APPROVAL_REQUIRED
     assert (codes, ran) == ([waits, waits, None, waits], [5])
+
+
+@tool(permission="orders:write")
+def order(item: str) -> str:
+    """Orders."""
+    return item
+
+
+@tool
+def mine(user: str = Injected("user_id")) -> str:
+    """Mine."""
+    return user
+
+
+@pytest.mark.parametrize("option", ["permissions", "roles"])
+async def test_one_name_is_not_read_as_its_letters(option):
+    with pytest.raises(SettingsError, match=rf'{option}=\["orders:write"\]'):
+        await Toolset([order]).call("order", {"item": "x"}, **{option: "orders:write"})
+    with pytest.raises(SettingsError, match=option):
+        RunContext(**{option: "orders:write"})
+    assert getattr(RunContext(**{option: ["a"]}), option) == frozenset({"a"})
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [{"user": "eve"}, {"session": "s"}, {"permissions": ["p"]}, {"roles": ["r"]}, {"database": None}],
+)
+def test_nothing_stands_beside_a_context(beside):
+    with pytest.raises(SettingsError, match=next(iter(beside))):
+        Toolset([mine]).call_sync("mine", context=RunContext(user="ann"), **beside)
+    assert Toolset([mine]).call_sync("mine", context=RunContext(user="ann")).data == "ann"
+
+
+async def test_nobody_is_no_user():
+    result = await Toolset([mine]).call("mine")
+    assert code_of(result) is ErrorCode.EXECUTION
+    assert "user_id" in result.error.message
+    assert (await Toolset([mine]).call("mine", user="ann")).data == "ann"

@@ -4,14 +4,35 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from toolhand.core.call_events import CallProgressed
+from toolhand.core.errors import SettingsError
 from toolhand.core.events import Event
-from toolhand.core.language import Language
+from toolhand.core.language import Language, say
 from toolhand.core.messages import BoundCall, ToolCall
+
+
+def several(what: str, names: Collection[str]) -> frozenset[str]:
+    """Several names; one alone would be read as its letters.
+
+    Args:
+        what: the option, for the error.
+        names: as they were given.
+
+    Raises:
+        SettingsError: when it is one string.
+    """
+    if isinstance(names, str):
+        raise SettingsError(
+            say(
+                f'{what} is a list of names, and this is one string: give {what}=["{names:.60}"]',
+                f'{what} 是名称的列表，这里却是一个字符串：请写 {what}=["{names:.60}"]',
+            )
+        )
+    return frozenset(names)
 
 
 def _nobody_listens(event: Event) -> None:
@@ -52,6 +73,12 @@ class RunContext:
     before_tool: Callable[[BoundCall], Awaitable[None]] | None = None
     call: ToolCall | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("permissions", "roles"):
+            value = getattr(self, name)
+            if type(value) is not frozenset:
+                object.__setattr__(self, name, several(name, value))
+
     def progress(self, done: float, total: float | None = None, message: str = "") -> None:
         """What a tool tells of how far it has got, to whoever listens: a stream, a server's client. Any thread may call it.
 
@@ -71,7 +98,7 @@ class RunContext:
         """
         if key in self.facts:
             return self.facts[key]
-        if key in ("user", "user_id"):
+        if key in ("user", "user_id") and self.user:  # nobody is no user: a tool would take "" for one
             return self.user
         if key in ("session", "session_id"):
             return self.session_id
