@@ -218,15 +218,9 @@ class Toolset(ToolCollection):
         Raises:
             SettingsError: when something stands beside a context that the context itself says, or one string for several names.
         """
-        beside = {"user": user, "session": session, "permissions": permissions, "roles": roles, **facts}
-        if context is not None and (given := [key for key, value in beside.items() if value or key in facts]):
-            said = ", ".join(given)
-            raise SettingsError(
-                say(
-                    f"a call with context=… takes everything from it: leave out {said}, or put it into the RunContext",
-                    f"给出 context=… 的调用一切以它为准：请去掉 {said}，或把它写进 RunContext",
-                )
-            )
+        if context is not None:
+            beside = {"user": user, "session": session, "permissions": permissions, "roles": roles}
+            _refuse_beside([*(key for key, value in beside.items() if value), *facts])
         if context is None:
             context = RunContext(
                 user=user,
@@ -370,6 +364,18 @@ def _live_in(tools: Any) -> list[tuple[LiveToolset, int]]:
     if isinstance(tools, list | tuple):
         return [found for part in tools for found in _live_in(part)]
     return []
+
+
+def _refuse_beside(options: Sequence[str]) -> None:
+    """Refuses what stands beside a context, and would count for nothing."""
+    if options:
+        said = ", ".join(options)
+        raise SettingsError(
+            say(
+                f"a call with context=… takes everything from it: leave out {said}, or put it into the RunContext",
+                f"给出 context=… 的调用一切以它为准：请去掉 {said}，或把它写进 RunContext",
+            )
+        )
 
 
 def _behind(policies: tuple[Policy, ...], tools: Iterable[Tool]) -> list[Tool]:
