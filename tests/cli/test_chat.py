@@ -38,6 +38,15 @@ def order(item: str) -> str:
     time.sleep(float(os.environ.get("ORDER_SECONDS", "0")))
     return f"ordered {item}"
 
+@tool(permission="books:read")
+def audit(year: int) -> str:
+    """Audits a year.
+
+    Args:
+        year: which.
+    """
+    return f"all is well in {year}: " + "x" * 3_000
+
 @tool(effect="writes", approval=True)
 def pay(amount: int) -> str:
     """Pays an amount.
@@ -62,6 +71,8 @@ class Server(BaseHTTPRequestHandler):
             text = '```json\n{"name": "order", "arguments": {"item": "tea"}}\n```'
         elif "pay" in last["content"]:
             text = '```json\n{"name": "pay", "arguments": {"amount": 5}}\n```'
+        elif "audit" in last["content"]:
+            text = '```json\n{"name": "audit", "arguments": {"year": 2025}}\n```'
         elif "slow" in last["content"]:
             text = "slowly " * 200
         else:
@@ -349,3 +360,33 @@ def test_a_password_is_not_in_the_command():
         {"--store": "postgresql://a:secret@host/db", "--user": "", "--permission": ["a", "b"]}
     )
     assert given == ("--store", "postgresql://a@host/db", "--permission", "a", "--permission", "b")
+
+
+@pytest.mark.parametrize("command", ["run", "chat"])
+def test_permissions_are_given_on_the_command_line(model, place, command):
+    words = [command, "-m", model, "-t", str(place / "shop.py"), "--user", "alice"]
+    words, typed = (words, "please audit\n") if command == "chat" else ([*words, "please audit"], "")
+    refused = toolhand(*words, typed=typed)
+    assert "--permission books:read gives it" in refused.stderr
+    assert "all is well" not in refused.stdout
+    done = toolhand(*words, "--permission", "other", "--permission", "books:read", typed=typed)
+    assert "all is well in 2025" in done.stdout
+    assert "--permission books:read gives it" not in done.stderr
+
+
+def test_verbose_shows_a_part_of_a_long_result(model, place):
+    words = [
+        "run",
+        "-v",
+        "-m",
+        model,
+        "-t",
+        str(place / "shop.py"),
+        "--permission",
+        "books:read",
+        "please audit",
+    ]
+    line = next(line for line in toolhand(*words).stderr.splitlines() if line.startswith("←"))
+    shown, _, rest = line.removeprefix("← ").partition("…")
+    assert len(shown) == 2_000
+    assert re.match(r" \(1,\d{3} more characters\)", rest), rest

@@ -44,8 +44,9 @@ def files(tmp_path, monkeypatch):
     (tmp_path / "bad.py").write_text(BAD, "utf-8")
 
 
-def test_good_tools(files, capsys):
-    assert run_app(["tools", "lint", "good.py"]) == 0
+@pytest.mark.parametrize("words", [["good.py"], ["--tools", "good.py"], ["-t", "good.py"]])
+def test_good_tools(files, capsys, words):
+    assert run_app(["tools", "lint", *words]) == 0
     assert "1 tools: nothing to say" in capsys.readouterr().out
 
 
@@ -92,3 +93,9 @@ def test_searching(files, capsys):
     assert run_app(["tools", "search", "pieces of hammers", "-t", "good.py"]) == 0
     assert "get_stock" in capsys.readouterr().out
     assert run_app(["tools", "search", "天气", "-t", "good.py"]) == 1
+
+
+def test_tools_named_both_ways_are_read_together(files, capsys):
+    assert run_app(["tools", "lint", "good.py", "-t", "bad.py"]) == 4
+    assert "3 tools" in capsys.readouterr().out
+    assert run_app(["tools", "lint", "--tools", " "]) == 1

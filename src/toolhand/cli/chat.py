@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import typer
 from rich.console import Console
@@ -15,7 +15,7 @@ from toolhand.cli.chat_commands import Commands, Leave, new_name
 from toolhand.cli.lines import Lines, history_path
 from toolhand.cli.load import load_tools
 from toolhand.cli.models import ensure_weights
-from toolhand.cli.run import announced_default, answer, asking
+from toolhand.cli.run import announced_default, answer, asking, tell_not_permitted
 from toolhand.cli.sessions import print_message
 from toolhand.cli.show import Show
 from toolhand.cli.shown import screen, shown
@@ -34,6 +34,15 @@ HELP = say(
     "Talk with a model that has tools; the conversation is kept.", "与带工具的模型对话；会话会保存下来。"
 )
 _SHOWN_AT_START: Final = 6
+_SESSION: Final[Any] = typer.Option(
+    None,
+    "--session",
+    "-s",
+    help=say("The conversation to go on with; a new one by default.", "要继续的会话；默认新建。"),
+)
+_CONTINUED: Final[Any] = typer.Option(
+    False, "--continue", "-c", help=say("Go on with the conversation used last.", "继续最近使用的会话。")
+)
 
 WAITING: Final = 3
 """The exit code where a call waits for a person."""
@@ -42,18 +51,10 @@ WAITING: Final = 3
 def chat(
     model: str | None = options.MODEL,
     tools: str = options.TOOLS,
-    session: str | None = typer.Option(
-        None,
-        "--session",
-        "-s",
-        help=say("The conversation to go on with; a new one by default.", "要继续的会话；默认新建。"),
-    ),
-    is_continued: bool = typer.Option(
-        False, "--continue", "-c", help=say("Go on with the conversation used last.", "继续最近使用的会话。")
-    ),
-    user: str = typer.Option(
-        "", "--user", help=say("Who you are; sessions belong to a user.", "你的用户名；会话属于用户。")
-    ),
+    session: str | None = _SESSION,
+    is_continued: bool = _CONTINUED,
+    user: str = options.ASKING_USER,
+    permissions: list[str] = options.PERMISSIONS,
     db: str | None = options.DB,
     root: str | None = options.ROOT,
     turns: int = options.TURNS,
@@ -69,13 +70,19 @@ def chat(
     show = Show(screen(), err, is_verbose=verbose)
     with opened(store, is_made=True) as found:
         name = session or (_last_or_new(found, user, err) if is_continued else new_name())
-        given = {"--tools": "" if tools == "builtin" else tools, "--db": db, "--root": root}
+        given = {
+            "--permission": permissions,
+            "--tools": "" if tools == "builtin" else tools,
+            "--db": db,
+            "--root": root,
+        }
         talk = Talk(
             spec,
             toolset,
             found,
             name,
             user=user,
+            permissions=permissions,
             turns=turns,
             choose=choose,
             show=show,
@@ -112,6 +119,7 @@ class Talk:
         store: where the session is kept.
         session: its name.
         user: whose it is.
+        permissions: what the user holds.
         turns: the most replies to one message.
         choose: of many tools, how many each message brings; None for all.
         show: prints what happens.
@@ -127,6 +135,7 @@ class Talk:
         session: str,
         *,
         user: str,
+        permissions: Sequence[str] = (),
         turns: int,
         choose: int | None = None,
         show: Show,
@@ -137,6 +146,7 @@ class Talk:
         self.show, self.err, self.out = show, show.err, show.out
         self._limits, self._is_agreed, self._choose = Limits(turns=turns), is_agreed, choose
         self._given, self._can_ask, self._is_waiting = list(given), is_person_here(), False
+        self._permissions = frozenset(permissions)
         self.archive = Archive(store)
         self.lines = Lines(history_path())
         self.commands = Commands(self)
@@ -269,13 +279,22 @@ class Talk:
             self.err.print(f"[red]{shown(say('error', '错误'))}: {shown(str(error))}[/]")
 
     def _ask(self, text: str) -> None:
-        finished = answer(self.agent, text, self.show, session=self.session, user=self.user)
+        finished = answer(
+            self.agent,
+            text,
+            self.show,
+            session=self.session,
+            user=self.user,
+            permissions=self._permissions,
+        )
         self._note_end(finished)
 
     def _resume(self) -> None:
         async def drive() -> Run:
             try:
-                return await self.agent.resume(self.session, user=self.user, on_event=self.show)
+                return await self.agent.resume(
+                    self.session, user=self.user, permissions=self._permissions, on_event=self.show
+                )
             finally:
                 self.show.close()
 
@@ -285,6 +304,7 @@ class Talk:
         self._note_end(finished)
 
     def _note_end(self, finished: Run) -> None:
+        tell_not_permitted(finished, self.tools, self.err)
         for pending in finished.pending:
             self.say(
                 f"{pending.name} waits for approval: nobody could be asked; `{self.command}` in a terminal asks",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from toolhand.cli.load import load_tools
-from toolhand.cli.options import DB, ROOT
+from toolhand.cli.options import DB, PERMISSIONS, ROOT
 from toolhand.cli.terminal import path_given, place_given
 from toolhand.cli.words import say
 from toolhand.core.errors import MissingExtraError
@@ -45,9 +45,7 @@ def mcp(
     path: str = typer.Option("/mcp", "--path", help=say("Where clients find it.", "客户端访问的路径。")),
     name: str | None = typer.Option(None, "--name", help=say("What it calls itself.", "服务器名称。")),
     user: str = typer.Option("", "--user", help=say("For whom it acts.", "代表哪个用户。")),
-    permissions: list[str] = typer.Option(
-        [], "--permission", help=say("What the user holds; repeatable.", "用户拥有的权限，可重复。")
-    ),
+    permissions: list[str] = PERMISSIONS,
     roles: list[str] = typer.Option(
         [], "--role", help=say("What the user is; repeatable.", "用户的角色，可重复。")
     ),

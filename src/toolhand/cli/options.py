@@ -79,4 +79,10 @@ STORE: Final[Any] = typer.Option(
         "会话保存在哪里：文件、sqlite:///文件、postgresql://…；默认为 TOOLHAND_STORE，或用户目录下的文件。",
     ),
 )
+ASKING_USER: Final[Any] = typer.Option(
+    "", "--user", help=say("Who you are; sessions belong to a user.", "你的用户名；会话属于用户。")
+)
+PERMISSIONS: Final[Any] = typer.Option(
+    [], "--permission", help=say("What the user holds; repeatable.", "用户拥有的权限，可重复。")
+)
 USER: Final[Any] = typer.Option(None, "--user", help=say("Only this user's sessions.", "只看该用户的会话。"))

@@ -22,7 +22,7 @@ from toolhand.cli.terminal import Asker, is_person_here, path_given, place_given
 from toolhand.cli.words import say
 from toolhand.core.approvals import Approve, Decision, Deny
 from toolhand.core.context import RunContext
-from toolhand.core.errors import SettingsError
+from toolhand.core.errors import ErrorCode, SettingsError
 from toolhand.core.events import Event, RunFinished
 from toolhand.core.jsonable import jsonable
 from toolhand.core.messages import BoundCall
@@ -31,6 +31,7 @@ from toolhand.execution.running import run_blocking
 from toolhand.models.resolve import default_model
 from toolhand.policies.approval import Ask
 from toolhand.run import Limits, Run
+from toolhand.toolset import Toolset
 
 HELP = say("Answer a question with tools.", "用工具回答一个问题。")
 
@@ -51,6 +52,8 @@ def run(
     as_json: bool = typer.Option(
         False, "--json", help=say("Print the whole run as JSON.", "以 JSON 输出整个运行过程。")
     ),
+    user: str = options.ASKING_USER,
+    permissions: list[str] = options.PERMISSIONS,
     verbose: bool = options.VERBOSE,
     yes: bool = options.YES,
 ) -> int:
@@ -63,6 +66,8 @@ def run(
         protocol=protocol,
         turns=turns,
         choose=choose,
+        user=user,
+        permissions=permissions,
         is_agreed=yes,
     )
     err = screen(is_err=True)
@@ -89,6 +94,8 @@ class _Setting:
     protocol: str
     turns: int
     choose: int | None
+    user: str
+    permissions: list[str]
     is_agreed: bool
 
 
@@ -110,7 +117,9 @@ def _run_with(question: str, setting: _Setting, err: Console, show: Show | None)
         choose=setting.choose,
     )
     try:
-        return spec, answer(agent, question, show)
+        finished = answer(agent, question, show, user=setting.user, permissions=setting.permissions)
+        tell_not_permitted(finished, toolset, err)
+        return spec, finished
     finally:
         run_blocking(agent.close())
 
@@ -122,6 +131,29 @@ def _tell_waiting(finished: Run, err: Console) -> None:
         f"{names} 需要批准，没有执行：请在终端中运行，以便询问你。",
     )
     err.print(f"[yellow]{shown(sentence)}[/]")
+
+
+def tell_not_permitted(finished: Run, tools: Toolset, err: Console) -> None:
+    """Says to the person what a model is not told: which permission a refused call needs."""
+    refused = {
+        call.name
+        for call, result in zip(finished.calls, finished.results, strict=False)
+        if result.error is not None and result.error.code == ErrorCode.NOT_PERMITTED
+    }
+    for tool in tools:
+        if tool.name not in refused:
+            continue
+        if tool.rules.permission:
+            sentence = say(
+                f"{tool.name} needs a permission: --permission {tool.rules.permission} gives it to this user.",
+                f"{tool.name} 需要权限：用 --permission {tool.rules.permission} 授予当前用户。",
+            )
+        else:
+            sentence = say(
+                f"{tool.name} is not for this user: --user says who you are.",
+                f"{tool.name} 不对当前用户开放：用 --user 说明你是谁。",
+            )
+        err.print(f"[yellow]{shown(sentence)}[/]", highlight=False)
 
 
 def asking(show: Show | None) -> Ask:

@@ -27,6 +27,7 @@ from toolhand.core.jsonable import jsonable, result_text
 from toolhand.core.plain import plain
 
 MOST_CHARACTERS = 600
+MOST_VERBOSE = 2_000
 
 
 class Show:
@@ -35,7 +36,7 @@ class Show:
     Args:
         out: where the answer goes.
         err: where everything else goes.
-        is_verbose: whether raw replies, fixes and times are shown, and results are shown whole.
+        is_verbose: whether raw replies, fixes and times are shown, and more of each result.
     """
 
     def __init__(self, out: Console, err: Console, *, is_verbose: bool = False) -> None:
@@ -91,8 +92,7 @@ class Show:
             case CallFinished(result=result, seconds=seconds):
                 self._done_waiting()
                 text = result_text(result)
-                if not self.is_verbose and len(text) > MOST_CHARACTERS:
-                    text = text[:MOST_CHARACTERS] + "…"
+                text = _cut(text, MOST_VERBOSE if self.is_verbose else MOST_CHARACTERS)
                 mark = "[green]←[/]" if result.ok else "[red]←[/]"
                 took = f" [dim]({seconds:.2f} s)[/dim]" if self.is_verbose else ""
                 self.err.print(f"{mark} {shown(text)}{took}")
@@ -128,6 +128,13 @@ class Show:
         """Stops whatever moves on the screen."""
         self._done_waiting()
         self._end_line()
+
+
+def _cut(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    left = f"{len(text) - most:,}"
+    return f"{text[:most]}… " + say(f"({left} more characters)", f"（还有 {left} 个字符）")
 
 
 def _arguments(arguments: Any) -> str:

@@ -17,6 +17,7 @@ from toolhand.cli.models import ensure_weights
 from toolhand.cli.shown import print_table, screen, shown, tell
 from toolhand.cli.terminal import path_given, place_given
 from toolhand.cli.words import say
+from toolhand.core.errors import SettingsError
 from toolhand.core.language import language_of_person
 from toolhand.execution.running import run_blocking
 from toolhand.toolset import Toolset
@@ -36,6 +37,15 @@ SOURCES = typer.Argument(
     help=say(
         "builtin, .py files, modules, openapi:DOCUMENT; all of them are read together",
         "builtin、.py 文件、模块名或 openapi:文档；全部放在一起检查",
+    ),
+)
+TOOLS = typer.Option(
+    None,
+    "--tools",
+    "-t",
+    help=say(
+        "The same, as other commands take them; several with commas.",
+        "同上，写法与其他命令相同；多个用逗号分隔。",
     ),
 )
 IGNORE = typer.Option(
@@ -66,6 +76,7 @@ QUESTIONS = typer.Option(
 
 def lint_tools(
     sources: list[str] | None = SOURCES,
+    more: str | None = TOOLS,
     ignore: list[str] = IGNORE,
     strict: bool = STRICT,
     as_json: bool = AS_JSON,
@@ -77,7 +88,9 @@ def lint_tools(
 ) -> int:
     from toolhand.lint import lint  # noqa: PLC0415 - only this command needs it
 
-    named = ",".join(sources or ["builtin"])
+    if more is not None and not more.strip():
+        raise SettingsError(say("--tools is empty: name some", "--tools 是空的：请写出工具"))
+    named = ",".join([*(sources or ()), *([more] if more else ())] or ["builtin"])
     tools = load_tools(named, database=place_given("--db", db), root=path_given("--root", root))
     found = lint(tools, ignore=ignore)
     choices = None if model is None else _choices(model, tools, questions, yes=yes)
