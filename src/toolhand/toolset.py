@@ -26,6 +26,8 @@ from toolhand.observability.defaults import default_sinks
 from toolhand.policies import Policy
 from toolhand.policies.approval import Approval
 from toolhand.policies.permission import Permission
+from toolhand.policies.shrinking.read_result import READS_RESULTS
+from toolhand.policies.shrinking.store import results_of
 from toolhand.tools.collect import each_tool
 from toolhand.tools.collection import ToolCollection
 from toolhand.tools.export import Exported, exported, schema
@@ -231,6 +233,8 @@ class Toolset(ToolCollection):
                 language=chosen_language() or "en",
             )
             context = listening(context, default_sinks())
+        if not context.turn:  # else in a run of an agent, whose model can read on
+            results_of(context).is_readable = any(READS_RESULTS in tool.rules.tags for tool in self)
         sent = arguments or {}
         may_ask = any(isinstance(layer, Approval | Permission) for layer in self._layers_of(name))
         made = direct_id(name, sent, context) if may_ask else f"call_{next(self._numbers)}"

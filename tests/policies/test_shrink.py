@@ -17,6 +17,7 @@ from toolhand.policies.shrinking import Kept, ResultStore, has_results, read_res
 from toolhand.policies.shrinking.paths import read, written
 from toolhand.policies.shrinking.statistics import column
 from toolhand.policies.shrinking.texts import cut_before, shortened
+from toolhand.tools.decorator import tool
 from toolhand.toolset import Toolset
 
 RANDOM = random.Random(7)
@@ -429,3 +430,33 @@ def test_a_mark_says_how_much_is_missing():
     assert "of 1,900 characters left out" in made
     assert made.startswith("One sentence here.")
     assert head > 100
+
+
+@tool
+def stock() -> list[dict[str, int]]:
+    """All that is in stock."""
+    return [{"number": n, "pieces": n % 7} for n in range(5_000)]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_a_direct_call_names_no_tool_that_the_toolset_does_not_have(language):
+    context = RunContext(language=language)
+    tools = Toolset([stock])
+    alone = await tools.call("stock", {}, context=context)
+    assert alone.notes["shrunk"]
+    assert "read_result" not in result_text(alone)
+    assert len(results_of(context).get(alone.notes["handle"]).value) == 5_000
+    with_reader = Toolset([stock, read_result_tool()])
+    context = RunContext(language=language)
+    first = await with_reader.call("stock", {}, context=context)
+    assert "read_result(handle=" in result_text(first)
+    page = await with_reader.call(
+        "read_result", {"handle": first.notes["handle"], "start": 100, "count": 2}, context=context
+    )
+    assert page.ok
+    assert "read_result" not in result_text(await tools.call("stock"))
+
+
+async def test_a_tool_that_calls_a_toolset_within_a_run_still_tells_its_model_how_to_read_on():
+    context = RunContext(turn=1)
+    assert "read_result" in result_text(await Toolset([stock]).call("stock", {}, context=context))

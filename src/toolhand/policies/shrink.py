@@ -85,8 +85,9 @@ class Shrink:
     ) -> ToolResult:
         store = self.store if self.store is not None else results_of(context)
         handle = store.new_handle(context.trace_id[:4]) if store.takes(await where(size_alone, data)) else ""
+        named = handle if results_of(context).is_readable else ""  # no word of a tool that is not there
         small = await where(
-            partial(shrunk, data, most_characters=most, handle=handle, language=context.language)
+            partial(shrunk, data, most_characters=most, handle=named, language=context.language)
         )
         if not small.is_shrunk:
             return replace(result, outcome=Value(small.value))

@@ -48,6 +48,8 @@ class ResultStore:
         self._kept: OrderedDict[str, Kept] = OrderedDict()
         self._characters = 0
         self._made = 0
+        self.is_readable = True
+        """Whether who is told of a handle has a tool to read on with."""
 
     def __len__(self) -> int:
         return len(self._kept)
