@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from toolhand.arguments.defaults import fill_defaults
 from toolhand.core.context import RunContext
@@ -41,6 +41,7 @@ _WORDS = {
         "refused": "What '{name}' needs did not accept the request (HTTP {status}).",
         "unknown": "'{name}' lost contact before it had an answer: it may have had its effect, or not.",
         "unknown_hint": "Check before you call it again.",
+        "changed": "Whether it changed something is unknown: check before you call it again.",
         "said": "{message} It said: {text}",
         "stopped": "'{name}' stopped before it had a result.",
         "after": "; it can be tried again in {seconds:g} seconds",
@@ -61,11 +62,15 @@ _WORDS = {
         "refused": "“{name}”需要的服务没有接受请求（HTTP {status}）。",
         "unknown": "“{name}”在得到答复之前失去了联系：它可能已经生效，也可能没有。",
         "unknown_hint": "再次调用之前请先核实。",
+        "changed": "它是否已经改变了什么无法确定：再次调用之前请先核实。",
         "said": "{message}它给出的信息是：{text}",
         "stopped": "“{name}”在得到结果之前停止了。",
         "after": "，{seconds:g} 秒后可以再试",
     },
 }
+
+_AT_ANY_POINT: Final = frozenset({"raised", "ended", "memory", "large", "upstream", "stopped"})
+"""The faults that say nothing of how far the tool had got."""
 
 
 _MOST_SAID = 500
@@ -93,7 +98,7 @@ async def invoke(call: BoundCall, context: RunContext) -> ToolResult:
                 detail=str(error).rstrip("。. "),
             )
         except Exception as error:  # noqa: BLE001 - a type's own validators may raise anything
-            return _raised(call, context, error)
+            return _raised(call, context, error, has_begun=False)
     filled = dict(arguments)
     for parameter, key in tool.injected.items():
         try:
@@ -214,7 +219,9 @@ async def _uncancelled(work: Any) -> Any:
     return value
 
 
-def _raised(call: BoundCall, context: RunContext, error: BaseException) -> ToolResult:
+def _raised(
+    call: BoundCall, context: RunContext, error: BaseException, *, has_begun: bool = True
+) -> ToolResult:
     if isinstance(error, ToolExit):
         error = error.error
     context.emit(CallFailed(call=call.call, exception=error, tool=call.tool))
@@ -227,11 +234,12 @@ def _raised(call: BoundCall, context: RunContext, error: BaseException) -> ToolR
     )
     if _is_told(found, error, call.tool) and (said := _said(error)):
         message = words["said"].format(message=message, text=said)
+    unsure = has_begun and _may_have_changed(found, call.tool)
     failure = ToolError(
         code=found.code,
         message=message,
         retryable=found.retryable,
-        hint=words.get(f"{found.word}_hint", ""),
+        hint=words["changed"] if unsure else words.get(f"{found.word}_hint", ""),
         details=found.details,
     )
     if _is_about_the_call(found, call.tool):
@@ -242,6 +250,11 @@ def _raised(call: BoundCall, context: RunContext, error: BaseException) -> ToolR
 def _is_about_the_call(found: Fault, tool: Tool) -> bool:
     """Whether a reading tool's author says what is wrong with what was asked, told or not: then the tool is well."""
     return found.is_own_words and tool.rules.effect == "reads"
+
+
+def _may_have_changed(found: Fault, tool: Tool) -> bool:
+    """Whether the tool failed at a point that nobody knows, before its effect or after it (ADR 8)."""
+    return found.word in _AT_ANY_POINT and not found.retryable and not tool.repeatable
 
 
 def _is_told(found: Fault, error: BaseException, tool: Tool) -> bool:

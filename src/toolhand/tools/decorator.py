@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, Literal, TypedDict, Unpack, overload
 
 from toolhand.core.errors import ToolDefinitionError
+from toolhand.core.language import say
 from toolhand.core.tools import Breaker, Condition, Effect, Isolation, Rules, Tool
 from toolhand.tools.options import check_options, collected
 from toolhand.tools.schema import describe
+
+_LOG: Final = logging.getLogger("toolhand")
 
 
 class ToolOptions(TypedDict, total=False):
@@ -74,7 +78,24 @@ def tool(
         ToolDefinitionError: when the function cannot be described or an option is not valid; the message names the
             parameter or option and the cure.
     """
-    return (lambda target: _make(target, options)) if function is None else _make(function, options)
+    return (lambda target: _told(target, options)) if function is None else _told(function, options)
+
+
+def _told(target: Any, options: ToolOptions) -> Tool:
+    """The tool; a rule that will do nothing is said now, since nobody would miss it before the day on which it counts."""
+    made = _make(target, options)
+    if options.get("retries") and not made.repeatable:
+        _LOG.warning(
+            say(
+                "retries=%s of tool '%s' does nothing: it changes something and may not run twice. "
+                "Say idempotent=True if it may, or hand on an Injected('idempotency_key')",
+                "retries=%s 对工具“%s”不起作用：它会改变东西，不能运行两次。"
+                "如果可以，请写 idempotent=True，或转交 Injected('idempotency_key')",
+            ),
+            made.rules.retries,
+            made.name,
+        )
+    return made
 
 
 _OWN: Final = frozenset({"name", "description", "aliases"})
