@@ -92,6 +92,7 @@ def _app(words: Sequence[str]) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
+    is_help = not words or not {"-h", "--help"}.isdisjoint(words)
     meant = next((word for word in words if not word.startswith("-")), "")
     for name in () if words[:1] == ["--version"] else (meant,) if meant in COMMANDS else COMMANDS:
         if name != meant:  # only its line in the help is wanted
@@ -99,9 +100,14 @@ def _app(words: Sequence[str]) -> typer.Typer:
             continue
         module = import_module(f"toolhand.cli.{name}")
         if hasattr(module, "app"):
+            is_help = is_help or len(words) == 1
             app.add_typer(module.app, name=name, help=module.HELP)
         else:
             app.command(name, help=module.HELP)(getattr(module, name))
+    if is_help:
+        from toolhand.cli.help_words import prepare_help  # noqa: PLC0415 - what typer draws help with loads slowly
+
+        prepare_help()
     return app
 
 
