@@ -15,7 +15,7 @@ from toolhand.choosing.selection import selection_of
 from toolhand.core.approvals import PENDING, direct_id, give_back
 from toolhand.core.context import RunContext, several
 from toolhand.core.errors import SettingsError, ToolDefinitionError
-from toolhand.core.language import chosen_language, say
+from toolhand.core.language import say
 from toolhand.core.messages import ToolCall, ToolResult
 from toolhand.core.tokens import estimate_tokens
 from toolhand.core.tools import Tool
@@ -230,7 +230,6 @@ class Toolset(ToolCollection):
                 permissions=several("permissions", permissions),
                 roles=several("roles", roles),
                 facts=facts,
-                language=chosen_language() or "en",
             )
             context = listening(context, default_sinks())
         if not context.turn:  # else in a run of an agent, whose model can read on

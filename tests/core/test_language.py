@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import re
 
 import pytest
+from rich.console import Console
 
-from toolhand import Agent
+from toolhand import Agent, ErrorCode, RunContext, ToolCall, ToolError, ToolResult, Toolset
+from toolhand.cli.show import Show
 from toolhand.core.errors import (
     ModelError,
     ModelFault,
@@ -15,6 +18,7 @@ from toolhand.core.errors import (
     StoreError,
     ToolhandError,
 )
+from toolhand.core.events import CallFinished
 from toolhand.models.resolve import resolve
 from toolhand.sessions import Archive, MemoryStore, open_store
 from toolhand.testing import ScriptedModel
@@ -114,3 +118,30 @@ def test_the_kind_of_failure_does_not_depend_on_the_language(monkeypatch):
             )
             assert error.fault is fault
             assert bool(CHINESE.search(str(error))) is (language == "zh")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "word"), [("zh", "没有名为"), ("en", "no tool named"), (None, "no tool named")]
+)
+async def test_a_context_without_a_language_is_in_the_chosen_one(monkeypatch, chosen, word):
+    if chosen is None:
+        monkeypatch.delenv("TOOLHAND_LANG", raising=False)
+    else:
+        monkeypatch.setenv("TOOLHAND_LANG", chosen)
+    for result in (
+        await Toolset().call("nothing"),
+        await Toolset().call("nothing", context=RunContext(user="ann")),
+    ):
+        assert word in result.error.message
+    told = await Toolset().call("nothing", context=RunContext(language="en"))
+    assert "no tool named" in told.error.message
+
+
+@pytest.mark.parametrize(("chosen", "word"), [("zh", "错误 ("), ("en", "Error (")])
+def test_a_failed_call_is_shown_in_the_language_of_the_person(monkeypatch, chosen, word):
+    monkeypatch.setenv("TOOLHAND_LANG", chosen)
+    out, err = Console(file=io.StringIO()), Console(file=io.StringIO(), width=200)
+    error = ToolError(code=ErrorCode.APPROVAL_REQUIRED, message="?")
+    result = ToolResult(call_id="c", name="x", outcome=error)
+    Show(out, err)(CallFinished(call=ToolCall(id="c", name="x"), result=result, seconds=0.1, tool=None))
+    assert f"← {word}approval_required)" in err.file.getvalue()

@@ -27,8 +27,8 @@ _SENTENCES: Final[Mapping[Language, Mapping[str, str]]] = {
         "whole": "The arguments must be {expected}, but {sent} was sent.",
     },
     "zh": {
-        "missing": "缺少必填参数“{name}”（missing，应为 {expected}）。",
-        "missing_sent": "缺少必填参数“{name}”（missing，应为 {expected}）：收到的是 {sent}。",
+        "missing": "缺少必填参数“{name}”（应为 {expected}）。",
+        "missing_sent": "缺少必填参数“{name}”（应为 {expected}）：收到的是 {sent}。",
         "type": "参数“{name}”应为 {expected}，收到的是 {sent}。",
         "value": "参数“{name}”应为 {expected}，收到的是 {sent}。",
         "extra": "没有参数“{name}”。",

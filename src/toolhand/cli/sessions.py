@@ -18,6 +18,7 @@ from toolhand.cli.stores import OUT, UNASKED, confirm, opened, table_of, when, w
 from toolhand.cli.words import say
 from toolhand.core.errors import SettingsError
 from toolhand.core.jsonable import jsonable, result_text
+from toolhand.core.language import language_of_person
 from toolhand.core.messages import Message, Note, Text
 from toolhand.core.plain import plain
 from toolhand.execution.running import run_blocking
@@ -139,7 +140,7 @@ def print_message(console: Console, message: Message, summary: Summary | None = 
         mark = _mark_of(summary) if summary is not None and call.id in summary.open_calls else ""
         console.print(f"[bold cyan]→ {shown(call.name)}[/]({shown(arguments)}){mark}")
     for result in message.results:
-        text = result_text(result)
+        text = result_text(result, language_of_person())
         text = text if len(text) <= _MOST_RESULT else f"{text[:_MOST_RESULT]}…"
         console.print(f"{'[green]←[/]' if result.ok else '[red]←[/]'} {shown(text)}")
 

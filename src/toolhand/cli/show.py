@@ -24,6 +24,7 @@ from toolhand.core.events import (
     TurnStarted,
 )
 from toolhand.core.jsonable import jsonable, result_text
+from toolhand.core.language import language_of_person
 from toolhand.core.plain import plain
 
 MOST_CHARACTERS = 600
@@ -91,7 +92,7 @@ class Show:
                 self.err.print(f"[bold cyan]→ {shown(call.name)}[/]({shown(_arguments(call.arguments))})")
             case CallFinished(result=result, seconds=seconds):
                 self._done_waiting()
-                text = result_text(result)
+                text = result_text(result, language_of_person())
                 text = _cut(text, MOST_VERBOSE if self.is_verbose else MOST_CHARACTERS)
                 mark = "[green]←[/]" if result.ok else "[red]←[/]"
                 took = f" [dim]({seconds:.2f} s)[/dim]" if self.is_verbose else ""

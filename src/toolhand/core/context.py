@@ -11,7 +11,7 @@ from typing import Any
 from toolhand.core.call_events import CallProgressed
 from toolhand.core.errors import SettingsError
 from toolhand.core.events import Event
-from toolhand.core.language import Language, say
+from toolhand.core.language import Language, chosen_language, say
 from toolhand.core.messages import BoundCall, ToolCall
 
 
@@ -48,7 +48,7 @@ class RunContext:
         session_id: the conversation.
         trace_id: marks every event and log line of the run.
         turn: how many model replies came before.
-        language: the language of words for people and models.
+        language: the language of words for people and models; what `TOOLHAND_LANG` says, or else English.
         deadline: when the run must end, on the monotonic clock in seconds, or None.
         facts: values for `Injected(key)` parameters.
         emit: where events go.
@@ -63,7 +63,7 @@ class RunContext:
     session_id: str = ""
     trace_id: str = field(default_factory=lambda: uuid.uuid4().hex)
     turn: int = 0
-    language: Language = "en"
+    language: Language = field(default_factory=lambda: chosen_language() or "en")
     deadline: float | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     emit: Callable[[Event], None] = _nobody_listens
