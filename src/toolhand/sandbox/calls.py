@@ -80,7 +80,7 @@ class Calls:
         self._running: set[Future[Answer]] = set()
         self._known: list[tuple[str, Answer]] = []
         self._answers: dict[int, tuple[str, Answer]] = {}
-        self._place = 0
+        self._place, self._is_stopped = 0, False
 
     @property
     def parameters(self) -> dict[str, list[str]]:
@@ -90,7 +90,7 @@ class Calls:
     def begin_anew(self) -> None:
         """From now on the first calls are answered with what they got before, as long as they are the same."""
         self._known = [self._answers[place] for place in sorted(self._answers)]
-        self._place, self.ended = 0, None
+        self._place, self.ended, self._is_stopped = 0, None, False
 
     def start(self, name: str, arguments: Mapping[str, Any]) -> Future[Answer]:
         """Starts a call; its answer comes in time.
@@ -118,11 +118,13 @@ class Calls:
         done = asyncio.run_coroutine_threadsafe(self._answer(place, asked, name, arguments), self._loop)
         self._running.add(done)
         done.add_done_callback(self._running.discard)
+        if self._is_stopped:  # meanwhile, in the loop's thread, before it stood among those that run
+            done.cancel()
         return done
 
     def stop(self) -> None:
         """Cancels the calls that still run: nobody waits for them any more."""
-        self.ended = self.ended or Ended("crashed")
+        self.ended, self._is_stopped = self.ended or Ended("crashed"), True
         for one in list(self._running):
             one.cancel()
 
