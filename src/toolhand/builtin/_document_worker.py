@@ -1,4 +1,4 @@
-"""The process that PDF, DOCX and HTML are read in. It is run as a script and imports nothing of ours.
+"""The process that PDF, DOCX and HTML are read in. It is run as a script and imports nothing of ours but a file beside it.
 
 Its own process, because a document can be made so that reading it takes any time and memory, or ends the process, in C code that
 nothing stops. Here the operating system bounds memory, and the parent ends the process when the time is over.
@@ -13,8 +13,8 @@ Sources: ECMA-376, part 1, 17 (WordprocessingML); ISO 32000 by PDFium.
 from __future__ import annotations
 
 import base64
+import importlib
 import io
-import json
 import logging
 import re
 import sys
@@ -22,6 +22,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any, Final
 from xml.etree import ElementTree as ET
 
@@ -248,37 +249,17 @@ def _html(content: str) -> Iterator[tuple[str, int, str]]:
 _READERS: Final = {"pdf": _pdf, "docx": _docx, "html": _html}
 
 
-def _bound_this_process() -> None:
-    try:
-        import resource  # noqa: PLC0415 - POSIX only
-    except ImportError:
-        return
-    for limit, most in (
-        (resource.RLIMIT_AS, MEMORY_BYTES),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-    ):
-        hard = resource.getrlimit(limit)[1]
-        try:
-            resource.setrlimit(limit, (min(most, hard) if hard != resource.RLIM_INFINITY else most,) * 2)
-        except (ValueError, OSError):  # macOS refuses RLIMIT_AS
-            continue
+def _failed(error: Exception) -> dict[str, str]:
+    return {"error": "large" if isinstance(error, MemoryError) else "broken"}  # a parser can raise anything
 
 
 def main() -> None:
     """Answers requests until stdin ends."""
-    sys.path.extend(sys.argv[1:])
-    _bound_this_process()
+    sys.path += [*sys.argv[1:], str(Path(__file__).parent)]
+    lines: Any = importlib.import_module("_answering_lines")
+    lines.bound_this_process(MEMORY_BYTES)
     logging.disable(logging.CRITICAL)
-    for line in sys.stdin.buffer:
-        try:
-            answer = answered(json.loads(line))
-        except MemoryError:
-            answer = {"error": "large"}
-        except Exception:  # noqa: BLE001 - a document can make a parser raise anything
-            answer = {"error": "broken"}
-        sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
-        sys.stdout.buffer.flush()
+    lines.serve(answered, _failed)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The process that pages are read in. It is run as a script and imports nothing of ours.
+"""The process that pages are read in. It is run as a script and imports nothing of ours but a file beside it.
 
 Its own process, because a page can be written so that reading it takes any time and memory, in C code that nothing stops. Here
 the operating system bounds memory, and the parent ends the process when the time is over.
@@ -10,9 +10,10 @@ The first argument is the folder that trafilatura is in.
 
 from __future__ import annotations
 
-import json
+import importlib
 import logging
 import sys
+from pathlib import Path
 from typing import Any, Final
 
 MEMORY_BYTES: Final = 1024 * 2**20
@@ -45,42 +46,18 @@ def read(request: dict[str, Any]) -> dict[str, str]:
     return {**answer, "text": text if text.strip() else html2txt(request["html"])}
 
 
-def _bound_this_process() -> None:
-    try:
-        import resource  # noqa: PLC0415 - POSIX only
-    except ImportError:
-        return
-    for limit, most in (
-        (resource.RLIMIT_AS, MEMORY_BYTES),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-    ):
-        hard = resource.getrlimit(limit)[1]
-        try:
-            resource.setrlimit(limit, (min(most, hard) if hard != resource.RLIM_INFINITY else most,) * 2)
-        except (ValueError, OSError):  # macOS refuses RLIMIT_AS
-            continue
-
-
 def main() -> None:
     """Answers requests until stdin ends."""
-    sys.path.extend(sys.argv[1:])
+    sys.path += [*sys.argv[1:], str(Path(__file__).parent)]
+    lines: Any = importlib.import_module("_answering_lines")
     sys.setrecursionlimit(10_000)
-    _bound_this_process()
+    lines.bound_this_process(MEMORY_BYTES)
     logging.disable(logging.CRITICAL)
     read({"html": "<p>ready</p>", "url": "", "links": False})
-    _say({})
-    for line in sys.stdin.buffer:
-        try:
-            answer = read(json.loads(line))
-        except Exception as error:  # noqa: BLE001 - a page can make a parser raise anything
-            answer = {"error": type(error).__name__}
-        _say(answer)
-
-
-def _say(answer: dict[str, str]) -> None:
-    sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
-    sys.stdout.buffer.flush()
+    lines.say({})
+    lines.serve(
+        read, lambda error: {"error": type(error).__name__}
+    )  # a page can make a parser raise anything
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The process that a database server is spoken to from. It is run as a script and imports nothing of ours.
+"""The process that a database server is spoken to from. It is run as a script and imports nothing of ours but files beside it.
 
 Its own process, because a driver holds a whole row in memory, however large, and because not every driver can be stopped. Here
 the operating system bounds memory, and the parent ends the process when the time is over; the server ends the statement too.
@@ -223,42 +223,18 @@ def failure(error: BaseException) -> dict[str, Any]:
     return {"error": str(code or type(cause).__name__), "message": message}
 
 
-def _bound_this_process() -> None:
-    try:
-        import resource  # noqa: PLC0415 - POSIX only
-    except ImportError:
-        return
-    for limit, most in (
-        (resource.RLIMIT_AS, MEMORY_BYTES),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-    ):
-        hard = resource.getrlimit(limit)[1]
-        try:
-            resource.setrlimit(limit, (min(most, hard) if hard != resource.RLIM_INFINITY else most,) * 2)
-        except (ValueError, OSError):  # macOS refuses RLIMIT_AS
-            continue
-
-
 def main() -> None:
     """Answers requests until stdin ends."""
     sys.path += [*sys.argv[1:], str(Path(__file__).parent)]
-    _bound_this_process()
+    lines: Any = importlib.import_module("_answering_lines")
+    lines.bound_this_process(MEMORY_BYTES)
     logging.disable(logging.CRITICAL)
     import sqlalchemy  # noqa: F401, PLC0415 - what takes long
 
-    _say({})
-    for line in sys.stdin.buffer:
-        try:
-            answer = answered(json.loads(line))
-        except Exception as error:  # noqa: BLE001 - a driver can raise anything
-            answer = {"error": type(error).__name__, "message": ""}
-        _say(answer)
-
-
-def _say(answer: Mapping[str, Any]) -> None:
-    sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
-    sys.stdout.buffer.flush()
+    lines.say({})
+    lines.serve(
+        answered, lambda error: {"error": type(error).__name__, "message": ""}
+    )  # a driver can raise anything
 
 
 if __name__ == "__main__":

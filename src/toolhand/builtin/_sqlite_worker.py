@@ -1,4 +1,4 @@
-"""The process that a SQLite file is read in. It is run as a script, with the standard library alone, and imports nothing of ours.
+"""The process that a SQLite file is read in. It is run as a script, with the standard library and a file beside it alone.
 
 Its own process, because SQLite can be made to use any time and memory by a statement of 500 characters: common table
 expressions that double, or functions that take quadratic time within one step, where no limit of SQLite's is looked at.
@@ -18,7 +18,7 @@ One request a line on stdin, one answer a line on stdout, both JSON:
 
 from __future__ import annotations
 
-import json
+import importlib
 import sqlite3
 import sys
 import time
@@ -238,34 +238,13 @@ def _shown(value: Any, characters: int) -> Any:
     return value
 
 
-def _bound_this_process(*, writes: bool) -> None:
-    try:
-        import resource  # noqa: PLC0415 - POSIX only
-    except ImportError:
-        return
-    bounds = {
-        resource.RLIMIT_AS: MEMORY_BYTES,
-        resource.RLIMIT_FSIZE: TEMPORARY_FILE_BYTES,
-        resource.RLIMIT_CORE: 0,
-    }
-    if writes:  # the database itself may be larger
-        del bounds[resource.RLIMIT_FSIZE]
-    for limit, most in bounds.items():
-        hard = resource.getrlimit(limit)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)  # noqa: PLW2901 - the same limit, lowered
-        try:
-            resource.setrlimit(limit, (most, most))
-        except (ValueError, OSError):  # macOS refuses RLIMIT_AS
-            continue
-
-
 def main() -> None:
     """Answers requests until stdin ends."""
-    _bound_this_process(writes=sys.argv[1:] == ["writes"])
-    for line in sys.stdin.buffer:
-        reply = json.dumps(answers(json.loads(line)))
-        sys.stdout.buffer.write(reply.encode() + b"\n")
-        sys.stdout.buffer.flush()
+    sys.path.append(str(Path(__file__).parent))
+    lines: Any = importlib.import_module("_answering_lines")
+    writes = sys.argv[1:] == ["writes"]  # the database itself may be larger than a temporary file
+    lines.bound_this_process(MEMORY_BYTES, file_bytes=None if writes else TEMPORARY_FILE_BYTES)
+    lines.serve(answers)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from toolhand.protocols import Reader
 from toolhand.protocols.prompting import (
     Writing,
     example_arguments,
+    example_call,
     example_tools,
     filled,
     framed_text,
@@ -128,10 +129,7 @@ class CodeProtocol:
 def _written(tool: Tool, variable: str = "") -> str:
     """An example call; with a variable, that stands for its first text."""
     arguments = {name: _literal(value) for name, value in example_arguments(tool).items()}
-    if variable and arguments:
-        texts = [name for name, value in arguments.items() if value.startswith('"')]
-        arguments[(texts or list(arguments))[0]] = variable
-    return f"{python_name(tool) or tool.name}({', '.join(f'{name}={value}' for name, value in arguments.items())})"
+    return example_call(python_name(tool) or tool.name, arguments, variable)
 
 
 def _literal(value: Any) -> str:

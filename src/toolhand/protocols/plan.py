@@ -23,6 +23,7 @@ from toolhand.protocols import Reader
 from toolhand.protocols.prompting import (
     Writing,
     example_arguments,
+    example_call,
     example_tools,
     filled,
     framed_text,
@@ -184,10 +185,7 @@ def _written(tool: Tool, variable: str = "") -> str:
     arguments = {
         name: json.dumps(value, ensure_ascii=False) for name, value in example_arguments(tool).items()
     }
-    if variable and arguments:
-        texts = [name for name, value in arguments.items() if value.startswith('"')]
-        arguments[(texts or list(arguments))[0]] = variable
-    return f"{tool.name}({', '.join(f'{name}={value}' for name, value in arguments.items())})"
+    return example_call(tool.name, arguments, variable)
 
 
 def _rules(tools: ToolCollection, language: Language, manner: Manner) -> str:

@@ -160,6 +160,21 @@ def example_arguments(tool: Tool) -> dict[str, Any]:
     return {name: stand_in(shape.properties.get(name), text="…") for name in names}
 
 
+def example_call(name: str, arguments: Mapping[str, str], variable: str = "") -> str:
+    """An example call as it is written in a line.
+
+    Args:
+        name: the tool's.
+        arguments: their values as they are written there.
+        variable: what stands for the first text among them, or else for the first of them; "" for none.
+    """
+    written = dict(arguments)
+    if variable and written:
+        texts = [key for key, value in written.items() if value.startswith('"')]
+        written[(texts or list(written))[0]] = variable
+    return f"{name}({', '.join(f'{key}={value}' for key, value in written.items())})"
+
+
 def framed_text(result: ToolResult, language: Language, frame: re.Pattern[str]) -> str:
     """A result's text, made unforgeable; the marks of chat templates, which a server may read as its own, are broken too."""
     return unforgeable(unforgeable(result_text(result, language), frame), TEMPLATE_MARKS)

@@ -152,7 +152,7 @@ class File:
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL):
                     raise
-                time.sleep(0.01)
+                time.sleep(0.01)  # in a thread of the store's, never on a loop
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA journal_size_limit=67108864")
         connection.execute("BEGIN IMMEDIATE")

@@ -141,7 +141,7 @@ class Forker:
                 if found:
                     status = os.waitstatus_to_exitcode(code)
                 else:
-                    time.sleep(0.0002)
+                    time.sleep(0.0002)  # a killed process takes the kernel a moment
             self._children.discard(pid)
         return {"status": status, "is_clean": linux.end_strangers(self._children | self._kept)}
 
