@@ -41,6 +41,7 @@ COMMANDS: Final = (
     "documents",
     "tools",
     "mcp",
+    "serve",
     "eval",
 )
 """In the order of the help. A command is the file of its name, with a function of its name or, where it has commands of its
