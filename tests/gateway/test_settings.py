@@ -1,5 +1,7 @@
 """Where settings come from, which one counts, and what is said about a wrong one."""
 
+import hashlib
+
 import pytest
 
 from toolhand.core.errors import SettingsError
@@ -99,8 +101,6 @@ def test_secrets_are_not_in_what_is_printed():
 
 
 def test_a_key_may_be_kept_as_its_hash():
-    import hashlib
-
     key = ClientKey(name="a", key="sha256:" + hashlib.sha256(b"the key itself").hexdigest())
     assert key.fits("the key itself")
     assert not key.fits("another")
