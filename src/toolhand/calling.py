@@ -47,10 +47,11 @@ class Calling:
         """Writes into the ledger that a call is about to reach its tool, and waits until it is kept.
 
         The reply that asked for it is kept with it: whatever happens then, the history says what was asked for and had begun.
+        A run that has slept while another took its session over learns it here, before the tool does anything.
         """
         if call.call.id in self._running:  # and not one that a tool makes itself
             self.session.note_started(call.call.id, call.tool.name, is_repeatable=call.tool.repeatable)
-            await self.session.saved()
+            await self.session.assured()
 
     async def run(
         self,

@@ -48,6 +48,11 @@ def blocking(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run_coroutine_threadsafe(work, _BACKGROUND.loop()).result()
 
 
+def begin_elsewhere(work: Coroutine[Any, Any, T]) -> None:
+    """Starts a coroutine in the background; it tells whoever waits for it by itself."""
+    asyncio.run_coroutine_threadsafe(work, _BACKGROUND.loop())
+
+
 async def elsewhere(work: Coroutine[Any, Any, T]) -> T:
     """Runs a coroutine in the background and awaits it from whatever loop one is in."""
     if _BACKGROUND.is_here():

@@ -13,6 +13,7 @@ from toolhand.core.errors import SessionError, StoreError
 from toolhand.core.language import say
 from toolhand.sessions.entries import Busy, Lease
 from toolhand.sessions.holder import described, new_holder
+from toolhand.sessions.moments import assured_until, moment
 from toolhand.sessions.store import SessionStore
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _BEATS: Final = 3
 
 @asynccontextmanager
 async def leased(session: StoredSession, user: str) -> AsyncIterator[Lease]:
-    """The lease of a session, kept up while one is inside.
+    """The lease of a session, kept up while one is inside: its grant where it has one, which somebody else keeps up.
 
     Raises:
         SessionError: when it is another user's, or does not become free within the store's `wait_seconds`.
@@ -44,8 +45,14 @@ async def leased(session: StoredSession, user: str) -> AsyncIterator[Lease]:
             _busy(session.id, say("another run of this process", "本进程的另一次运行"), store)
         ) from None
     try:
+        if session.grant is not None:
+            lease, session.grant = session.grant, None
+            yield lease
+            return
+        asked_at = moment()
         lease = await _claimed(session, user, until)
-        beat = asyncio.ensure_future(_beating(store, lease))
+        session.assured_until = assured_until(asked_at, store.lease_seconds)
+        beat = asyncio.ensure_future(_beating(session, lease))
         try:
             yield lease
         finally:
@@ -105,12 +112,15 @@ def _given_back(store: SessionStore, claim: asyncio.Future[Lease | Busy]) -> Non
         _unattended(store.release(lease))
 
 
-async def _beating(store: SessionStore, lease: Lease) -> None:
+async def _beating(session: StoredSession, lease: Lease) -> None:
+    store = session.store
     while True:
         await asyncio.sleep(store.lease_seconds / _BEATS)
         with contextlib.suppress(StoreError):  # a store that is away for a while; entries wait for it too
+            asked_at = moment()
             if not await store.renew(lease):
                 return  # taken over: the next entry is refused and says so
+            session.assured_until = assured_until(asked_at, store.lease_seconds)
 
 
 def _busy(session_id: str, holder: str, store: SessionStore) -> str:

@@ -82,7 +82,11 @@ NEWEST: Final = MIGRATIONS[-1].number
 
 
 def migrate(
-    dialect: Mapping[str, str], name: str, migrations: Sequence[Migration] = MIGRATIONS
+    dialect: Mapping[str, str],
+    name: str,
+    migrations: Sequence[Migration] = MIGRATIONS,
+    *,
+    table: str = "migration",
 ) -> Script[int]:
     """Brings a store to the newest schema. Run it under a lock that keeps a second process out.
 
@@ -90,6 +94,7 @@ def migrate(
         dialect: what the database says for each `{…}`.
         name: the store, for errors.
         migrations: the steps.
+        table: where it is written down which were taken.
 
     Returns:
         how many steps were taken.
@@ -98,10 +103,10 @@ def migrate(
         StoreError: when the store was written by a newer program.
     """
     yield (
-        "CREATE TABLE IF NOT EXISTS migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, at TEXT NOT NULL)",
+        f"CREATE TABLE IF NOT EXISTS {table} (number INTEGER PRIMARY KEY, name TEXT NOT NULL, at TEXT NOT NULL)",
         (),
     )
-    rows = yield "SELECT COALESCE(MAX(number), 0) FROM migration", ()
+    rows = yield f"SELECT COALESCE(MAX(number), 0) FROM {table}", ()  # noqa: S608 - our own name
     version, newest = int(rows[0][0]), migrations[-1].number
     if version > newest:
         raise StoreError(
@@ -116,7 +121,7 @@ def migrate(
             if text := statement.format_map(dialect):
                 yield text, ()
         yield (
-            "INSERT INTO migration (number, name, at) VALUES (?, ?, {now_text})".format_map(dialect),
+            f"INSERT INTO {table} (number, name, at) VALUES (?, ?, {dialect['now_text']})",  # noqa: S608
             (migration.number, migration.name),
         )
     return newest - min(version, newest)

@@ -20,6 +20,7 @@ from toolhand.core.language import say
 from toolhand.sessions.background import elsewhere
 from toolhand.sessions.entries import AuditRow, Entry, Lease
 from toolhand.sessions.migrations import MIGRATIONS, Migration, Rows, Script, migrate
+from toolhand.sessions.postgres_groups import STATEMENT, Addition, Groups, text, values_of
 from toolhand.sessions.searching import Looking, words_of
 from toolhand.sessions.sql import SqlStore
 
@@ -48,6 +49,8 @@ _LOCK: Final = 7_411_309_172_046
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 0.5
 _SEARCHED_AT_ONCE: Final = 200
+_STUCK_MS: Final = "5000"
+"""How long a transaction may stand still in milliseconds: a process that was frozen in one would lock its rows for ever."""
 
 _APPEND: Final = """
 WITH held AS (
@@ -100,6 +103,7 @@ class PostgresStore(SqlStore):
         self._pool: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._opening: asyncio.Lock | None = None
+        self._groups = Groups(self._append_one, self._append_many)
 
     async def _change(self, script: Callable[[], Script[T]]) -> T:
         async def once(connection: Any) -> T:
@@ -112,8 +116,16 @@ class PostgresStore(SqlStore):
         return await self._tried(lambda connection: _run(connection, script()))
 
     async def append(self, lease: Lease, entries: Sequence[Entry], rows: Sequence[AuditRow] = ()) -> None:
-        """See `SessionStore.append`. One statement, and so one round trip and one transaction."""
-        await self._look(lambda: self._append(lease, entries, rows))
+        """See `SessionStore.append`. One statement, and so one round trip and one transaction, for all that come at once."""
+        await self._groups.add((lease, entries, rows))
+
+    async def _append_one(self, addition: Addition) -> None:
+        await self._patiently(lambda connection: _run(connection, self._append(*addition)))
+
+    async def _append_many(self, group: Sequence[Addition]) -> set[int]:
+        values = values_of(group)
+        rows = await self._patiently(lambda connection: connection.fetch(STATEMENT, *values))
+        return {row[0] for row in rows}
 
     def _append(self, lease: Lease, entries: Sequence[Entry], rows: Sequence[AuditRow]) -> Script[None]:
         added = yield (
@@ -130,7 +142,7 @@ class PostgresStore(SqlStore):
                 [entry.body for entry in entries],
                 [row.at for row in rows],
                 *(
-                    [_text(getattr(row, name)) for row in rows]
+                    [text(getattr(row, name)) for row in rows]
                     for name in ("user", "session_id", "trace_id", "tool", "outcome", "body")
                 ),
             ),
@@ -204,7 +216,11 @@ class PostgresStore(SqlStore):
                     max_size=self._connections,
                     timeout=10,
                     command_timeout=60,
-                    server_settings={"search_path": SCHEMA, "application_name": "toolhand"},
+                    server_settings={
+                        "search_path": SCHEMA,
+                        "application_name": "toolhand",
+                        "idle_in_transaction_session_timeout": _STUCK_MS,
+                    },
                 )
                 try:
                     async with pool.acquire() as connection, connection.transaction():
@@ -257,7 +273,7 @@ async def _run(connection: Any, script: Script[T]) -> T:
     try:
         statement, values = next(script)
         while True:
-            rows = await connection.fetch(_numbered(statement), *map(_text, values))
+            rows = await connection.fetch(_numbered(statement), *map(text, values))
             statement, values = script.send(rows)
     except StopIteration as end:
         value: T = end.value
@@ -277,16 +293,11 @@ def _numbered(statement: str) -> str:
     return re.sub(r"\?", lambda _: f"${next(count)}", statement)
 
 
-def _text(value: Any) -> Any:
-    """PostgreSQL's texts hold no NUL; where JSON holds one it is escaped already."""
-    return value.replace("\0", "") if isinstance(value, str) and "\0" in value else value
-
-
 def _is_passing(error: Exception) -> bool:
     """Whether it may be well in a moment: the server is away or starts, or two transactions got in each other's way."""
     if isinstance(error, asyncpg.PostgresError):
         code = error.sqlstate or ""
-        return code[:2] in ("08", "40") or code in ("57P01", "57P02", "57P03", "53300")
+        return code[:2] in ("08", "40") or code in ("57P01", "57P02", "57P03", "53300", "25P03")
     return isinstance(error, OSError | TimeoutError | asyncpg.InterfaceError)
 
 

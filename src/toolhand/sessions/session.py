@@ -299,6 +299,14 @@ class Session:
             StoreError: when it cannot be.
         """
 
+    async def assured(self) -> None:
+        """Waits until everything that was added is kept and it is sure that no other run has the session.
+
+        Raises:
+            SessionError: when another has taken it over: this one was out of touch for too long.
+            StoreError: when that cannot be told.
+        """
+
     def begin_saving(self) -> None:
         """Starts to keep what was added; `saved` tells whether it was.
 

@@ -19,6 +19,8 @@ from toolhand.sessions import codec
 from toolhand.sessions.background import blocking
 from toolhand.sessions.entries import AuditRow, Entry, Kind, Lease
 from toolhand.sessions.leasing import leased
+from toolhand.sessions.memory import taken_over
+from toolhand.sessions.moments import assured_until, moment
 from toolhand.sessions.reading import is_whole, stretch
 from toolhand.sessions.session import Session
 from toolhand.sessions.store import SessionStore
@@ -48,6 +50,10 @@ class StoredSession(Session):
         self.store = store
         self._tail = Tail(load=self._load_blocking)
         self._lease: Lease | None = None
+        self.grant: Lease | None = None
+        """A lease that was got for the next run, by someone who keeps it up and gives it back."""
+        self.assured_until = 0.0
+        """Until when the lease is surely this run's, on the clock of `moments.moment`."""
         self._first: Message | None = None
         self._next_seq = 0  # 0 until something was read
         self._seqs: list[int] = []  # of the loaded messages
@@ -161,7 +167,8 @@ class StoredSession(Session):
             self._lease, self._broken, self.user = lease, None, lease.owner
             try:
                 if self._next_seq != lease.next_seq:
-                    await self._reload()
+                    if lease.next_seq > 1 or self._next_seq:
+                        await self._reload()
                     self._next_seq = lease.next_seq
                 yield
                 await self.saved()
@@ -266,6 +273,15 @@ class StoredSession(Session):
             await asyncio.shield(self._start_sending())
         if self._broken is not None:
             raise self._broken
+
+    async def assured(self) -> None:
+        """Waits until everything is kept, and asks the store whose the session is where the lease may have run out."""
+        await self.saved()
+        while self._lease is not None and moment() >= self.assured_until:
+            asked_at = moment()
+            if not await self.store.renew(self._lease):
+                raise SessionError(taken_over(self.id))
+            self.assured_until = assured_until(asked_at, self.store.lease_seconds)
 
     def begin_saving(self) -> None:
         """Starts to keep what was added; `saved` tells whether it was.
