@@ -1,11 +1,29 @@
-"""The audit of stored sessions: what `AuditLog` makes of a run's events goes into the session's own store, with its entries."""
+"""What is kept of a run beside what was said: the audit, and when each turn began, whom it asked and what it used.
+
+It goes into the session's own store, with its entries.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
+import time
 from collections.abc import Iterable
+from typing import Any
 
+from toolhand.core.context import RunContext
+from toolhand.core.events import (
+    AskedAgain,
+    CallRetried,
+    Event,
+    LimitReached,
+    ModelReplaced,
+    ModelReplied,
+    ModelRetried,
+    SteppedDown,
+    SteppedUp,
+    TurnStarted,
+)
 from toolhand.observability import Sink
 from toolhand.observability.audit import AuditLog, AuditRecord
 from toolhand.sessions import codec
@@ -20,6 +38,74 @@ _DAY_SECONDS = 86_400.0
 def audit_of(session: StoredSession) -> Sink:
     """The audit of a run in a session that is kept."""
     return AuditLog(_Rows(session))
+
+
+def turns_of(session: StoredSession) -> Sink:
+    """Keeps with each reply of a run what its words do not say: see `_Turns`."""
+    return _Turns(session)
+
+
+class _Turns:
+    """Notes a turn while it is under way. What it notes is short: it is written with every reply that is ever kept.
+
+    `n`: which turn; `at`: when the model was asked, in seconds since 1970; `model`, `protocol`, `trace`; `use`: tokens of the
+    prompt, of the reply, and from the cache; `cost` and `currency`; `end`: why the model stopped, where that says something;
+    `told`: what happened on the way to it, in order, each with a `what`.
+    """
+
+    def __init__(self, session: StoredSession) -> None:
+        self._session = session
+        self._told: list[dict[str, Any]] = []
+
+    def __call__(self, event: Event, context: RunContext) -> None:
+        """Takes one event."""
+        match event:
+            case TurnStarted(turn=turn, model=model, protocol=protocol):
+                asked = self._session.turn
+                if asked is None or (asked["n"], asked["trace"]) != (turn, context.trace_id):
+                    asked = {
+                        "n": turn,
+                        "at": round(time.time(), 3),
+                        "trace": context.trace_id,
+                        "told": self._told,
+                    }
+                    self._session.turn, self._told = asked, []
+                asked |= {
+                    "model": model,
+                    "protocol": protocol,
+                }  # the same turn may be asked for once more, otherwise
+            case ModelReplied(usage=usage, finish_reason=reason):
+                if (replied := self._session.turn) is not None:
+                    replied["use"] = [usage.input_tokens, usage.output_tokens, usage.cached_tokens]
+                    if usage.cost is not None:
+                        replied |= {"cost": usage.cost, "currency": usage.currency}
+                    if reason not in ("stop", "tool_calls"):
+                        replied["end"] = reason
+            case _:
+                if (told := _told(event)) is not None:
+                    (self._told if self._session.turn is None else self._session.turn["told"]).append(told)
+
+
+def _told(event: Event) -> dict[str, Any] | None:
+    """What is kept of an event that says how a reply came about or a call went; None for all others."""
+    match event:
+        case ModelRetried(error=error, wait_seconds=wait):
+            return {"what": "model_retried", "why": str(error.fault), "wait": round(wait, 3)}
+        case ModelReplaced(model=model, fallback=fallback):
+            return {"what": "model_replaced", "from": model, "to": fallback}
+        case CallRetried(call=call, error=failed, wait_seconds=wait):
+            return {"what": "call_retried", "call": call.id, "why": str(failed.code), "wait": round(wait, 3)}
+        case (
+            SteppedDown(protocol=protocol, next_protocol=next_, reason=reason)
+            | SteppedUp(protocol=protocol, next_protocol=next_, reason=reason)
+        ):
+            return {"what": "stepped", "from": protocol, "to": next_, "why": reason}
+        case AskedAgain(reason=reason, is_kept=is_kept):
+            return {"what": "asked_again", "why": reason, "kept": is_kept}
+        case LimitReached(limit=limit):
+            return {"what": "limit", "why": limit}
+        case _:
+            return None
 
 
 class _Rows:

@@ -125,6 +125,8 @@ class Calling:
         if len(waiting) < len(results):
             answered = tuple(result for result in results if PENDING not in result.notes)
             self.session.append(Message(role="tool", parts=answered))
+        if self.pending:
+            self.session.note_pending(self.pending)
         told = self.planning.account(calls, results) if self.planning.steps else (calls, results)
         self.progress.calls.extend(told[0])
         self.progress.results.extend(told[1])

@@ -14,7 +14,7 @@ from typing import Any
 from toolhand.answering import left
 from toolhand.arguments.feedback import feedback
 from toolhand.asking import Answer
-from toolhand.auditing import audit_of
+from toolhand.auditing import audit_of, turns_of
 from toolhand.calling import Calling
 from toolhand.core.context import RunContext
 from toolhand.core.errors import SessionError, SettingsError
@@ -78,8 +78,12 @@ class Conversation:
         self.replying = Replying(setup, asked)
         self.answering = self.replying.answering
         listener = () if asked.on_event is None else (_Listener(asked.on_event),)
-        audit = (audit_of(self.session),) if isinstance(self.session, StoredSession) else ()
-        self._sinks = (*listener, *default_sinks(), *setup.sinks, *audit)
+        kept = (
+            (turns_of(self.session), audit_of(self.session))
+            if isinstance(self.session, StoredSession)
+            else ()
+        )
+        self._sinks = (*listener, *default_sinks(), *setup.sinks, *kept)
         self._base = RunContext(
             user=asked.user or self.session.user,
             session_id=self.session.id,

@@ -176,7 +176,9 @@ class Settling:
         if tool is None or not tool.rules.approval:
             return _answer(call, ToolError(code=ErrorCode.OUTCOME_UNKNOWN, message=message))
         name = self._again(call, state)
-        match decisions.get(name):  # an older agreement, or one by the call's id, was to the first try
+        match {**self._session.decisions, **decisions}.get(
+            name
+        ):  # an older agreement, or one by the call's id, was to the first try
             case Approve() | Edit() as agreed:
                 decide(self._context, {approval_id(call, self._context): agreed})
                 self._session.note_decided({approval_id(call, self._context): agreed})

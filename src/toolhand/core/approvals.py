@@ -16,7 +16,13 @@ from toolhand.core.messages import BoundCall, ToolCall, ToolResult
 
 @dataclass(frozen=True, slots=True)
 class Approve:
-    """The call may run as it is."""
+    """The call may run as it is.
+
+    Args:
+        by: who decided, for the audit.
+    """
+
+    by: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +31,11 @@ class Deny:
 
     Args:
         reason: a sentence for the model.
+        by: who decided, for the audit.
     """
 
     reason: str = ""
+    by: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +44,11 @@ class Edit:
 
     Args:
         arguments: all of them, instead of the model's.
+        by: who decided, for the audit.
     """
 
     arguments: Mapping[str, Any]
+    by: str = field(default="", kw_only=True)
 
 
 Decision: TypeAlias = Approve | Deny | Edit
@@ -241,17 +251,18 @@ def spend(call: ToolCall, context: RunContext) -> Decision | None:
 
 
 def decision_to_json(decision: Decision) -> dict[str, Any]:
-    """As a JSON object: {"decision": "approve" | "deny" | "edit", …}.
+    """As a JSON object: {"decision": "approve" | "deny" | "edit", …, "by": …}.
 
     Raises:
         SettingsError: when it is no decision: nothing else may pass for an agreement.
     """
     checked(decision, "the decision")
+    by = {"by": decision.by} if decision.by else {}
     if isinstance(decision, Deny):
-        return {"decision": "deny", "reason": decision.reason}
+        return {"decision": "deny", "reason": decision.reason, **by}
     if isinstance(decision, Edit):
-        return {"decision": "edit", "arguments": dict(decision.arguments)}
-    return {"decision": "approve"}
+        return {"decision": "edit", "arguments": dict(decision.arguments), **by}
+    return {"decision": "approve", **by}
 
 
 def decision_from_json(value: Mapping[str, Any]) -> Decision:
@@ -262,13 +273,17 @@ def decision_from_json(value: Mapping[str, Any]) -> Decision:
     """
     match value:
         case {"decision": "approve"}:
-            return Approve()
+            return Approve(by=_by(value))
         case {"decision": "deny"}:
-            return Deny(str(value.get("reason") or ""))
+            return Deny(str(value.get("reason") or ""), by=_by(value))
         case {"decision": "edit", "arguments": Mapping() as arguments}:
-            return Edit(dict(arguments))
+            return Edit(dict(arguments), by=_by(value))
         case _:
             raise SettingsError(
                 'a decision is {"decision": "approve"}, {"decision": "deny", "reason": …} '
                 'or {"decision": "edit", "arguments": {…}}'
             )
+
+
+def _by(value: Mapping[str, Any]) -> str:
+    return str(value.get("by") or "")

@@ -73,6 +73,7 @@ class AuditRecord:
         edited: the arguments as a person changed them, or None.
         fixes: every liberty that was taken: kind, path, before, after.
         decision: what became of the wish.
+        decided_by: the person who decided, where that was told.
         outcome: "ok" or the error's code.
         error: the error's sentence.
         exception: the type of what the tool raised.
@@ -97,6 +98,7 @@ class AuditRecord:
     edited: Mapping[str, Any] | None = None
     fixes: tuple[Mapping[str, Any], ...] = ()
     decision: Decision = "allowed"
+    decided_by: str = ""
     outcome: str = OK
     error: str = ""
     exception: str = ""
@@ -300,6 +302,7 @@ class AuditLog:
             edited=None if edited is None else excerpts.value(edited, _MOST_RAW),
             fixes=tuple(_fix(fix, excerpts) for fix in call.fixes),
             decision=_decision(event, context),
+            decided_by=getattr(decision_for(call, context), "by", ""),
             outcome=outcome(event),
             error="" if error is None else excerpts.text(error.message, _MOST_TEXT),
             exception=str(notes.get("exception", "")),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TextIO, TypeAlias
 
+from toolhand.core.approvals import Decision, PendingCall
 from toolhand.core.errors import SessionError
 from toolhand.core.jsonable import jsonable, result_text
 from toolhand.core.language import Language, say
@@ -74,7 +75,9 @@ class Archive:
         await session.load()
         open_calls = tuple(call.id for call in session.unanswered)
         state: State = "unfinished" if session.is_under_way else "finished"
-        if open_calls and not any(session.ledger.of(call_id).started for call_id in open_calls):
+        is_started = any(session.ledger.of(call_id).started for call_id in open_calls)
+        was_noted = bool(session.ledger.waiting)  # not in a log of before that was done
+        if session.waiting or (open_calls and not is_started and not was_noted):
             state = "waiting"
         return replace(
             summary,
@@ -173,6 +176,43 @@ class Archive:
         session = StoredSession(session_id, self.store, user=found.owner)
         async with session.held():
             return await session.undo()
+
+    async def waiting(self, session_id: str, *, user: str | None = None) -> tuple[PendingCall, ...]:
+        """The calls that wait for a person's decision now.
+
+        Raises:
+            SessionError: when there is none of that name, or it is another user's.
+        """
+        await self.summary(session_id, user=user)
+        session = StoredSession(session_id, self.store)
+        await session.load()
+        return session.waiting
+
+    async def decide(
+        self, session_id: str, decisions: Mapping[str, Decision], *, user: str | None = None
+    ) -> None:
+        """Writes down what a person decided about calls that wait; it counts when their run is gone on with (`Agent.resume`).
+
+        Args:
+            session_id: the session.
+            decisions: by approval id.
+            user: who asks.
+
+        Raises:
+            SessionError: when there is none of that name, it is another user's, in use for too long, or no such call waits.
+        """
+        found = await self.summary(session_id, user=user)
+        session = StoredSession(session_id, self.store, user=found.owner)
+        async with session.held():
+            if unknown := decisions.keys() - {call.approval_id for call in session.waiting}:
+                raise SessionError(
+                    say(
+                        f"no call waits in the session '{session_id}' under {', '.join(sorted(unknown))}: it was decided, "
+                        "or its run has gone on",
+                        f"会话“{session_id}”中没有等待的调用 {'、'.join(sorted(unknown))}：已经决定过，或运行已经继续",
+                    )
+                )
+            session.note_decided(decisions)
 
     async def remove(self, session_id: str, *, user: str | None = None) -> None:
         """Removes a session for good, once no run has it. What the audit says of it stays.

@@ -3,6 +3,7 @@
 message   something was said
 started   a call is about to reach its tool
 ended     a call has a result
+waiting   calls wait for a person
 decided   a person has decided about calls that waited
 undone    everything from an earlier entry on counts no longer
 """
@@ -13,9 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from toolhand.core.approvals import PendingCall
 from toolhand.core.messages import ToolResult
 
-Kind: TypeAlias = Literal["message", "started", "ended", "decided", "undone"]
+Kind: TypeAlias = Literal["message", "started", "ended", "waiting", "decided", "undone"]
 State: TypeAlias = Literal["", "finished", "waiting", "unfinished"]
 
 
@@ -192,9 +194,10 @@ class CallState:
 
 @dataclass(slots=True)
 class Ledger:
-    """The calls of the last reply and what was decided about them."""
+    """The calls of the last reply, which of them wait for a person, and what was decided about them."""
 
     calls: dict[str, CallState] = field(default_factory=dict)
+    waiting: tuple[PendingCall, ...] = ()
     decisions: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def of(self, call_id: str) -> CallState:
@@ -204,4 +207,5 @@ class Ledger:
     def clear(self) -> None:
         """A new reply has come: nothing is known of its calls."""
         self.calls.clear()
+        self.waiting = ()
         self.decisions.clear()

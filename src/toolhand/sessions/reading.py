@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from toolhand.core.approvals import PendingCall
 from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.messages import Message, ToolResult
 from toolhand.sessions import codec
@@ -124,6 +125,8 @@ def add_entry(found: Stretch, entry: Entry, results: dict[str, ToolResult]) -> N
         state.is_repeatable = bool(value.get("repeatable"))
     elif entry.kind == "ended":
         results[entry.call_id] = ledger.of(entry.call_id).result = codec.result_from(value)
+    elif entry.kind == "waiting":
+        ledger.waiting = tuple(map(PendingCall.from_json, value["calls"]))
     elif entry.kind == "decided":
         ledger.decisions.update(value)
 

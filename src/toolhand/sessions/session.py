@@ -6,11 +6,11 @@ This one lives in the process alone; one that is kept in a store (`stored.py`) d
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from toolhand.core.approvals import Decision, decision_from_json, decision_to_json
+from toolhand.core.approvals import Decision, PendingCall, decision_from_json, decision_to_json
 from toolhand.core.errors import SessionError, SettingsError
 from toolhand.core.language import say
 from toolhand.core.messages import Message, Text, ToolCall, ToolResult
@@ -112,6 +112,29 @@ class Session:
         if state.started:
             state.started, state.is_repeatable = False, True
             self._write("started", lambda: {"tool": tool, "repeatable": True, "waits": True}, call_id)
+
+    def note_pending(self, calls: Sequence[PendingCall]) -> None:
+        """Writes down which calls wait for a person, so that any process can show what is to be decided.
+
+        Args:
+            calls: all that wait now.
+        """
+        self.ledger.waiting = tuple(calls)
+        self._write("waiting", lambda: {"calls": [call.to_json() for call in calls]})
+
+    @property
+    def waiting(self) -> tuple[PendingCall, ...]:
+        """The calls that wait for a person, without those that were decided about or have a result."""
+        ledger, open_ids = self.ledger, tuple(call.id for call in self.unanswered)
+        return tuple(
+            call
+            for call in ledger.waiting
+            # a step of a plan and a fallback have ids that begin with that of the call that they belong to
+            if call.call_id in open_ids
+            or call.call_id.startswith(tuple(f"{name}{mark}" for name in open_ids for mark in ".~"))
+            if not {call.approval_id, call.call_id} & ledger.decisions.keys()
+            if (state := ledger.calls.get(call.call_id)) is None or state.result is None
+        )
 
     def note_ended(self, result: ToolResult) -> None:
         """Writes down a call's result."""

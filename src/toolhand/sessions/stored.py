@@ -61,6 +61,8 @@ class StoredSession(Session):
         self._rows: list[AuditRow] = []
         self._sending: asyncio.Future[None] | None = None
         self._broken: BaseException | None = None
+        self.turn: dict[str, Any] | None = None
+        """What is known of the reply that is under way beside its words; it is kept with them."""
 
     # reading
 
@@ -213,6 +215,13 @@ class StoredSession(Session):
         return words.encode(errors="replace").decode().replace("\0", "")
 
     # writing
+
+    def _body(self, message: Message) -> dict[str, Any]:
+        body = super()._body(message)
+        if message.role == "assistant" and (turn := self.turn) is not None:
+            self.turn = None
+            body["t"] = {name: value for name, value in turn.items() if value}
+        return body
 
     def _write(self, kind: Kind, body: Callable[[], Mapping[str, Any]], call_id: str = "") -> int:
         if self._lease is None:

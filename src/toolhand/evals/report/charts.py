@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolhand.evals.report.markup import Markup, element, joined
+from toolhand.core.markup import Markup, element, joined
 from toolhand.evals.statistics import Interval
 
 _HEIGHT = 18

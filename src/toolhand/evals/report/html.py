@@ -8,9 +8,9 @@ from importlib.resources import files
 from typing import Final
 
 from toolhand.core.language import Language
+from toolhand.core.markup import Child, Markup, element, joined, raw
 from toolhand.evals.format import EXPECTATION
 from toolhand.evals.report.charts import Bar, bars, forest, rate_bar
-from toolhand.evals.report.markup import Child, Markup, element, joined, raw
 from toolhand.evals.report.terminal import sentences
 from toolhand.evals.report.words import money, number, percent, points, word
 from toolhand.evals.results import Attempt, Evaluation, Exchange
@@ -28,7 +28,8 @@ _MOST_FAILURES: Final = 500
 
 
 @cache
-def _style() -> str:
+def style() -> str:
+    """The page's style sheet."""
     return files("toolhand.evals.report").joinpath("style.css").read_text("utf-8")
 
 
@@ -40,8 +41,7 @@ def page(evaluation: Evaluation, comparisons: Sequence[Comparison], language: La
         comparisons: with others; none where it stands alone.
         language: of the words.
     """
-    told = [figures(evaluation, subject) for subject in evaluation.subjects]
-    title = f"{word('title', language)} {evaluation.suite}"
+    title = _title(evaluation, language)
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -49,11 +49,28 @@ def page(evaluation: Evaluation, comparisons: Sequence[Comparison], language: La
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
         element("title", title),
-        element("style", raw(_style())),
+        element("style", raw(style())),
     )
-    body = element(
-        "body",
-        element("h1", title),
+    body = element("body", content(evaluation, comparisons, language))
+    tag = "zh-CN" if language == "zh" else "en"
+    return f"<!doctype html>\n{element('html', head, body, lang=tag)}\n"
+
+
+def _title(evaluation: Evaluation, language: Language) -> str:
+    return f"{word('title', language)} {evaluation.suite}"
+
+
+def content(evaluation: Evaluation, comparisons: Sequence[Comparison], language: Language) -> Markup:
+    """What stands on the page, for a page of another's; it looks as it should with `style`.
+
+    Args:
+        evaluation: what is reported.
+        comparisons: with others; none where it stands alone.
+        language: of the words.
+    """
+    told = [figures(evaluation, subject) for subject in evaluation.subjects]
+    return joined(
+        element("h1", _title(evaluation, language)),
         element("p", _meta(evaluation, language), class_="meta"),
         _figures(told, language),
         _charts(told, language),
@@ -63,8 +80,6 @@ def page(evaluation: Evaluation, comparisons: Sequence[Comparison], language: La
         _mended(told, language),
         _failures(evaluation, language),
     )
-    tag = "zh-CN" if language == "zh" else "en"
-    return f"<!doctype html>\n{element('html', head, body, lang=tag)}\n"
 
 
 def _meta(evaluation: Evaluation, language: Language) -> str:

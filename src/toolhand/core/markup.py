@@ -5,7 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import Final, TypeAlias
 
-_VOID: Final = frozenset({"meta", "line", "rect", "circle", "path"})
+_VOID_HTML: Final = frozenset({"meta", "link", "input", "br"})
+_VOID: Final = _VOID_HTML | {"line", "rect", "circle", "path"}
 
 
 class Markup(str):
@@ -28,7 +29,7 @@ def element(tag: str, *children: Child, **attributes: str | float | bool | None)
     """
     named = "".join(_attribute(name, value) for name, value in attributes.items())
     if tag in _VOID:
-        return Markup(f"<{tag}{named}>") if tag == "meta" else Markup(f"<{tag}{named}/>")
+        return Markup(f"<{tag}{named}>") if tag in _VOID_HTML else Markup(f"<{tag}{named}/>")
     return Markup(f"<{tag}{named}>{joined(*children)}</{tag}>")
 
 
