@@ -247,12 +247,13 @@ async def test_without_an_agent_a_decision_is_kept_for_whoever_goes_on(store):
     ORDERS.clear()
     async with visiting(PageSettings(store=store)) as visitor:
         fields = {"session": "bob-7", "approval": await waiting(visitor), "decision": "approve"}
+        stamp = re.search(r'name="stamp" value="(\w+)"', (await visitor.get("/approvals"))[1])[1]
         status, page = await visitor.post("/decide", **fields)
         assert status == 200
         assert "Noted" in page
         assert "unfinished" in page
         assert ORDERS == []
-        assert (await visitor.post("/decide", **fields))[0] == 409
+        assert (await visitor.post("/decide", stamp=stamp, **fields))[0] == 409
     assert (await agent(store, "Ordered.").resume("bob-7", user="bob")).output == "Ordered."
     assert len(ORDERS) == 1
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -13,10 +14,13 @@ from toolhand.auditing import AuditTrail
 from toolhand.core.approvals import PendingCall
 from toolhand.core.errors import SessionError
 from toolhand.observability.audit import AuditRecord
-from toolhand.page.runs import CallView, RunView, begins_run, parted, run_of
+from toolhand.observability.excerpts import PLAIN
+from toolhand.page.runs import MOST_CHARACTERS, CallView, RunView, begins_run, parted, run_of
 from toolhand.sessions.archive import Archive
 from toolhand.sessions.entries import Entry, Hit, Summary
 from toolhand.sessions.reading import Living
+from toolhand.sessions.searching import Looking as Search
+from toolhand.sessions.searching import words_of
 from toolhand.sessions.store import SessionStore
 from toolhand.sessions.stored import PAGE
 
@@ -30,6 +34,8 @@ _MOST_ENTRIES: Final = 5_000
 """How many entries of a session are read for one page."""
 
 _MARGIN_SECONDS: Final = 1.0
+_TITLE: Final = 80
+_CUT: Final = re.compile(r"[\x21-\x7e]{1,80}$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,11 +93,19 @@ class Looking:
         if not self.is_there:
             return []
         found = await self.store.list(owner=user, before=before, limit=limit)
-        return [await self.archive.standing(summary) for summary in found]
+        return [_masked(await self.archive.standing(summary)) for summary in found]
 
-    async def search(self, text: str, *, user: str | None = None) -> Sequence[Hit]:
+    async def search(self, text: str, *, user: str | None = None) -> list[Hit]:
         """Messages with these words in them, the newest first."""
-        return await self.archive.search(text, user=user, limit=MOST_FOUND) if self.is_there else ()
+        if not self.is_there:
+            return []
+        found, looking = await self.archive.search(text, user=user, limit=MOST_FOUND), Search(text)
+        return [replace(hit, text=looking.excerpt(await self._words(hit))) for hit in found]
+
+    async def _words(self, hit: Hit) -> str:
+        """The whole message of a hit, masked: in an excerpt half a secret could not be told from other words."""
+        entries = await self.store.read(hit.session_id, before=hit.seq + 1, limit=1)
+        return PLAIN.text(words_of(entries[-1])[1], MOST_CHARACTERS) if entries else ""
 
     async def session(self, session_id: str, *, before: int = 0) -> SessionView:
         """A session with its last runs before an entry, by default the very last.
@@ -179,7 +193,7 @@ class Looking:
     async def _summary(self, session_id: str) -> Summary:
         if not self.is_there:
             raise SessionError(session_id)
-        return await self.archive.standing(await self.archive.summary(session_id))
+        return _masked(await self.archive.standing(await self.archive.summary(session_id)))
 
     async def _entries(self, session_id: str, before: int, runs: int) -> tuple[list[Entry], int]:
         """The entries that count of the last runs before a number, oldest first, and the number of the first."""
@@ -210,6 +224,12 @@ def _living(entries: Sequence[Entry]) -> list[Entry]:
 
 def _moment(seconds: float) -> dt.datetime:
     return dt.datetime.fromtimestamp(seconds, dt.UTC)
+
+
+def _masked(summary: Summary) -> Summary:
+    """The same with its title masked. It is a message's beginning, so it may end in half a secret: that end goes."""
+    title = _CUT.sub("", summary.title) if len(summary.title) >= _TITLE else summary.title
+    return replace(summary, title=PLAIN.text(title, _TITLE))
 
 
 def _digest(value: object) -> str:

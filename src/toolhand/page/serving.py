@@ -25,6 +25,7 @@ from toolhand.evals.report.html import style
 from toolhand.evals.results import Evaluation
 from toolhand.observability.defaults import VARIABLE
 from toolhand.observability.drift import DriftLog, DriftRecord, counted
+from toolhand.observability.excerpts import PLAIN
 from toolhand.page.deciding import Deciding, NotDecided
 from toolhand.page.forms import short
 from toolhand.page.frame import Around, link
@@ -50,6 +51,7 @@ _KINDS: Final = {
 _MOST_DRIFT: Final = 50
 _MOST_PATTERNS: Final = 40
 _MOST_NAME: Final = 60
+_MOST_SAID: Final = 500
 
 
 def page_routes(settings: PageSettings) -> list[BaseRoute]:
@@ -195,7 +197,7 @@ class _Pages:
         except NotDecided as refused:
             problem = str(refused)
         except ToolhandError as error:
-            problem = around.word("resume_failed", short(str(error), 500))
+            problem = around.word("resume_failed", PLAIN.exception(error, _MOST_SAID))
         else:
             seen = await self._looking.session(session_id)
             return RedirectResponse(link("/run", id=session_id, seq=seen.runs[-1].seq, done=done), 303)
@@ -283,7 +285,9 @@ class _Pages:
 
     async def failed(self, request: Request, error: Exception) -> Response:
         around = _around(request)
-        return HTMLResponse(message_page(around, around.word("failed"), short(str(error), 500)), 503)
+        return HTMLResponse(
+            message_page(around, around.word("failed"), PLAIN.exception(error, _MOST_SAID)), 503
+        )
 
 
 def _guard(request: Request) -> Guard:

@@ -56,17 +56,10 @@ class PageSettings:
                     f"令牌少于 {SHORTEST_TOKEN} 个字符，容易被猜中：请加长",
                 )
             )
-        if not self.token and not set(self.hosts) <= set(HERE):
+        if not self.token and not (self.hosts and set(self.hosts) <= set(HERE)):
             raise SettingsError(
                 say(
                     "anybody who reaches the page could read every session: set a token, or leave hosts as it is",
                     "任何能访问网页的人都能看到所有会话：请设置令牌，或不要修改 hosts",
-                )
-            )
-        if not self.token and not self.hosts:
-            raise SettingsError(
-                say(
-                    "without a token the page needs hosts: leave it as it is",
-                    "没有令牌时必须有 hosts：请不要修改它",
                 )
             )

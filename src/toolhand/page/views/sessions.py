@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toolhand.core.markup import Markup, element
-from toolhand.page.forms import moment, short
+from toolhand.page.forms import moment, short, shown
 from toolhand.page.frame import Around, chip, link, nothing, page
 from toolhand.page.looking import MOST_LISTED
 from toolhand.sessions.entries import Hit, Summary
@@ -71,12 +71,12 @@ def _search(around: Around, text: str, user: str | None) -> Markup:
     words = around.word("search_words")
     return element(
         "form",
-        element("input", type="search", name="q", value=text, placeholder=words, aria_label=words),
+        element("input", type="search", name="q", value=shown(text), placeholder=words, aria_label=words),
         element(
             "input",
             type="text",
             name="user",
-            value=user or "",
+            value=shown(user or ""),
             placeholder=around.word("user"),
             aria_label=around.word("user"),
             class_="narrow",
