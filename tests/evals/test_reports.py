@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from toolhand.core.markup import element
 from toolhand.evals.findings import WORDS as FINDINGS
 from toolhand.evals.findings import Finding
 from toolhand.evals.report.html import page
 from toolhand.evals.report.junit import junit
-from toolhand.core.markup import element
 from toolhand.evals.report.terminal import show
 from toolhand.evals.report.words import WORDS
 from toolhand.evals.results import Attempt, Evaluation, Exchange, Subject
