@@ -269,6 +269,7 @@ class ModelRequest:
         sampling: temperature and the like.
         language: the language of the words that the adapter adds, such as those for an empty result.
         odds: for how many of the likeliest words at each place the server shall tell how likely they were; 0 for none.
+        extra: further fields for the body of a server that speaks OpenAI's chat completions, where a caller has some.
     """
 
     messages: tuple[Message, ...]
@@ -279,6 +280,7 @@ class ModelRequest:
     sampling: Sampling = field(default_factory=Sampling)
     language: Language = "en"
     odds: int = 0
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,15 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Final
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from toolhand.core import plugins
+from toolhand.gateway.admission import Admission, Caller
+from toolhand.gateway.counting import Counting
+from toolhand.gateway.endpoint import Endpoint
+from toolhand.gateway.exchange import Exchange
+from toolhand.gateway.fronts import Answered, Front
+from toolhand.gateway.refusals import refusal_of
 from toolhand.gateway.settings import GatewaySettings
+from toolhand.gateway.upstreams import Upstreams
+from toolhand.gateway.wanted import Wanted
+from toolhand.observability.defaults import default_sinks
+
+FRONTS: Final = "gateway.fronts"
+
+
+class Gateway:
+    """What all addresses of one gateway share.
+
+    Args:
+        settings: what it is told.
+
+    Raises:
+        SettingsError: when a model or a toolset cannot be used.
+    """
+
+    def __init__(self, settings: GatewaySettings) -> None:
+        self.settings = settings
+        self.upstreams = Upstreams(settings)
+        self.admission = Admission(settings)
+        self.counting = Counting(lambda: self.admission.running)
+
+    async def answer(self, wanted: Wanted, caller: Caller, show: Callable[[str], None] | None) -> Answered:
+        """Has a request answered.
+
+        Raises:
+            Refusal: when it cannot be.
+        """
+        reached = self.upstreams.find(wanted.model, caller.sent)
+        exchange = Exchange(
+            wanted,
+            reached,
+            caller.context(wanted.session or wanted.conversation),
+            rounds=self.settings.rounds,
+            sinks=(self.counting.metrics, *default_sinks()),
+            show=show,
+        )
+        try:
+            return await exchange.run()
+        except Exception as error:
+            raise refusal_of(error, passes_key=reached.passes_key) from error
+
+    async def close(self) -> None:
+        """Closes what is open."""
+        await self.upstreams.close()
 
 
 def build_app(settings: GatewaySettings) -> Starlette:
@@ -22,16 +76,34 @@ def build_app(settings: GatewaySettings) -> Starlette:
     Raises:
         SettingsError: when a model or a toolset cannot be used.
     """
+    gateway = Gateway(settings)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         del app
         yield
+        await gateway.close()
 
-    routes: list[BaseRoute] = [Route("/healthz", _health)]
+    routes: list[BaseRoute] = [Route("/healthz", _health), *_front_routes(gateway)]
     app = Starlette(routes=routes, lifespan=lifespan)
-    app.state.settings = settings
+    app.state.settings, app.state.gateway = settings, gateway
     return app
+
+
+def _front_routes(gateway: Gateway) -> list[BaseRoute]:
+    found: list[BaseRoute] = []
+    for name in plugins.members(FRONTS, "FRONT"):
+        front: Front = plugins.member(FRONTS, name, "FRONT")
+        endpoint = Endpoint(
+            front,
+            gateway.admission,
+            gateway.answer,
+            most_bytes=gateway.settings.most_bytes,
+            seconds=gateway.settings.seconds,
+            note=gateway.counting.note,
+        )
+        found.append(Route(front.path, endpoint, methods=["POST"]))
+    return found
 
 
 async def _health(request: Request) -> Response:

@@ -128,7 +128,7 @@ class Encoder:
         if streams:
             settings |= {"stream": True, "stream_options": {"include_usage": True}}
         settings = {key: value for key, value in settings.items() if value is not None}
-        return {**self.dialect.extra, **settings}
+        return {**request.extra, **self.dialect.extra, **settings}
 
     def _tools_json(self, tools: tuple[Tool, ...]) -> bytes:
         known, rendered = self._tools

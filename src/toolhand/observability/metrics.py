@@ -271,32 +271,34 @@ class Metrics:
         lines: list[str] = []
         with self._lock:
             for counter, (about, labels) in _COUNTERS.items():
-                samples: list[_Sample] = [
+                samples: list[Sample] = [
                     ("", dict(zip(labels, key, strict=True)), value)
                     for key, value in self._counts[counter].items()
                 ]
-                lines += _metric(f"toolhand_{counter}_total", "counter", about, samples)
-            samples = [sample for name, one in self._latencies.items() for sample in _buckets(name, one)]
-            lines += _metric(
+                lines += metric_lines(f"toolhand_{counter}_total", "counter", about, samples)
+            samples = [
+                sample for name, one in self._latencies.items() for sample in buckets({"tool": name}, one)
+            ]
+            lines += metric_lines(
                 "toolhand_call_seconds", "histogram", "How long calls took, in seconds.", samples
             )
             circuits = self._circuit_states().items()
-            states: list[_Sample] = [
+            states: list[Sample] = [
                 ("", {"circuit": name}, float(state == "open")) for name, state in circuits
             ]
-            lines += _metric("toolhand_circuit_open", "gauge", "Whether a circuit is open.", states)
+            lines += metric_lines("toolhand_circuit_open", "gauge", "Whether a circuit is open.", states)
             states = [
                 ("", {"circuit": name, "state": one}, float(state == one))
                 for name, state in circuits
                 for one in _STATES
             ]
-            lines += _metric(
+            lines += metric_lines(
                 "toolhand_circuit_state", "gauge", "1 for the state that a circuit is in.", states
             )
-            running: list[_Sample] = [("", {}, float(max(self._running, 0)))]
-            lines += _metric("toolhand_calls_running", "gauge", "Calls that are under way.", running)
+            running: list[Sample] = [("", {}, float(max(self._running, 0)))]
+            lines += metric_lines("toolhand_calls_running", "gauge", "Calls that are under way.", running)
         for name, value in self._read_gauges():
-            lines += _metric(f"toolhand_{name}", "gauge", "Read when asked for.", [("", {}, value)])
+            lines += metric_lines(f"toolhand_{name}", "gauge", "Read when asked for.", [("", {}, value)])
         return "\n".join(lines) + "\n"
 
 
@@ -318,7 +320,8 @@ _COUNTERS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 
 _STATES: Final = ("closed", "half_open", "open")
 
-_Sample: TypeAlias = tuple[str, Mapping[str, str], float]
+Sample: TypeAlias = tuple[str, Mapping[str, str], float]
+"""What stands behind a metric's name, its labels, and its value."""
 
 
 def _summary(latency: Latency) -> dict[str, float | int | None]:
@@ -332,20 +335,30 @@ def _summary(latency: Latency) -> dict[str, float | int | None]:
     }
 
 
-def _buckets(tool: str, latency: Latency) -> list[_Sample]:
+def buckets(labels: Mapping[str, str], latency: Latency) -> list[Sample]:
+    """A histogram's samples.
+
+    Args:
+        labels: what tells it from others of its name.
+        latency: its counts.
+    """
     bounds = (*(f"{bound:g}" for bound in BUCKETS_SECONDS), "+Inf")
     sums = itertools.accumulate(latency.counts)
-    samples: list[_Sample] = [
-        ("_bucket", {"tool": tool, "le": bound}, count) for bound, count in zip(bounds, sums, strict=True)
+    samples: list[Sample] = [
+        ("_bucket", {**labels, "le": bound}, count) for bound, count in zip(bounds, sums, strict=True)
     ]
-    return [
-        *samples,
-        ("_sum", {"tool": tool}, latency.total),
-        ("_count", {"tool": tool}, latency.count),
-    ]
+    return [*samples, ("_sum", labels, latency.total), ("_count", labels, latency.count)]
 
 
-def _metric(name: str, kind: str, about: str, samples: Iterable[_Sample]) -> list[str]:
+def metric_lines(name: str, kind: str, about: str, samples: Iterable[Sample]) -> list[str]:
+    """A metric in Prometheus' text format.
+
+    Args:
+        name: its name.
+        kind: "counter", "gauge" or "histogram".
+        about: one sentence.
+        samples: for each its name's ending, its labels and its value.
+    """
     lines = [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
     for ending, labels, value in samples:
         inside = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())

@@ -1,0 +1,153 @@
+"""Who may ask for what, and how often."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from toolhand.core.context import RunContext
+from toolhand.core.language import say
+from toolhand.core.rates import rates
+from toolhand.gateway.refusals import Refusal
+from toolhand.gateway.settings import ClientKey, GatewaySettings
+from toolhand.gateway.upstreams import named_by
+from toolhand.policies.sharing import SharedState, Taking
+from toolhand.policies.sharing.memory import MemoryState
+
+Headers = Iterable[tuple[bytes, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sends a request.
+
+    Args:
+        key: the gateway's key that it came with; None where none is asked for.
+        sent: the key as it was sent, which may be meant for the model's server.
+    """
+
+    key: ClientKey | None
+    sent: str
+
+    @property
+    def user(self) -> str:
+        """For whom tools run here; "" for nobody that is known."""
+        return "" if self.key is None else self.key.user or self.key.name
+
+    def may_use(self, model: str) -> bool:
+        """Whether it may ask for a model."""
+        allowed = () if self.key is None else self.key.models
+        return not allowed or any(named_by(pattern, model) is not None for pattern in allowed)
+
+    def may_run(self, toolset: str) -> bool:
+        """Whether it may name a toolset of the gateway."""
+        return self.key is None or self.key.toolsets is None or toolset in self.key.toolsets
+
+    def context(self, conversation: str) -> RunContext:
+        """Its requests' context.
+
+        Args:
+            conversation: the mark or the session of what it is part of.
+        """
+        if self.key is None:
+            return RunContext(session_id=conversation)
+        return RunContext(
+            user=self.user,
+            session_id=conversation,
+            permissions=frozenset(self.key.permissions),
+            roles=frozenset(self.key.roles),
+        )
+
+
+class Admission:
+    """Lets requests in.
+
+    Args:
+        settings: the keys, and whether some are asked for.
+        state: where the windows of the rate limits are counted; in this process by default.
+    """
+
+    def __init__(self, settings: GatewaySettings, state: SharedState | None = None) -> None:
+        self._keys = settings.keys
+        self._most = settings.most_running
+        self._state = state or MemoryState()
+        self.running = 0
+
+    def caller(self, headers: Headers) -> Caller:
+        """Who sends a request with these headers.
+
+        Raises:
+            Refusal: when a key is asked for and there is no right one.
+        """
+        sent = ""
+        for name, value in headers:
+            if name == b"authorization" and value[:7].lower() == b"bearer ":
+                sent = value[7:].strip().decode("latin-1")
+            elif name in (b"x-api-key", b"api-key"):
+                sent = sent or value.strip().decode("latin-1")
+        if not self._keys:
+            return Caller(None, sent)
+        found = None
+        for key in self._keys:  # all of them are looked at, so that the time tells nothing
+            found = key if key.fits(sent) else found
+        if found is None:
+            raise Refusal(
+                401,
+                say("the API key is missing or wrong", "API key 缺失或不正确"),
+                kind="authentication_error",
+                code="invalid_api_key",
+            )
+        return Caller(found, sent)
+
+    def check_model(self, caller: Caller, model: str) -> None:
+        """Refuses a model that a caller may not ask for.
+
+        Raises:
+            Refusal: then.
+        """
+        if not caller.may_use(model):
+            raise Refusal(
+                403,
+                say(f"this API key may not use the model '{model}'", f"该 API key 不能使用模型“{model}”"),
+                kind="permission_error",
+                code="model_not_allowed",
+                param="model",
+            )
+
+    async def take(self, caller: Caller) -> None:
+        """Takes a place in the caller's windows.
+
+        Raises:
+            Refusal: when they are full; it says for how long.
+        """
+        key = caller.key
+        if key is None or not key.rate_limit:
+            return
+        takings = [
+            Taking(key=f"gateway:{key.name}", count=rate.count, seconds=rate.seconds)
+            for rate in rates(key.rate_limit)
+        ]
+        wait = await self._state.take(takings)
+        if wait > 0:
+            refusal = Refusal(429, "", kind="rate_limit_error", code="rate_limit_exceeded", retry_after=wait)
+            seconds = refusal.wait_seconds
+            refusal.message = say(
+                f"this API key may send {key.rate_limit}: try again in {seconds} seconds",
+                f"该 API key 的限额为 {key.rate_limit}：请在 {seconds} 秒后重试",
+            )
+            raise refusal
+
+    def enter(self) -> None:
+        """Takes one of the places for requests that run at once; `leave` gives it back.
+
+        Raises:
+            Refusal: when all are taken.
+        """
+        if self.running >= self._most:
+            said = say("the gateway has as many requests as it takes at once", "网关同时处理的请求已达上限")
+            raise Refusal(503, said, kind="overloaded_error", code="overloaded", retry_after=1)
+        self.running += 1
+
+    def leave(self) -> None:
+        """Gives the place back."""
+        self.running -= 1

@@ -1,0 +1,55 @@
+"""Every family of the reading cases, written by a scripted model server, comes out as right calls: whole and streamed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.gateway.test_chat import message, streamed
+
+READING = Path(__file__).parents[1] / "cases" / "reading"
+SIZES = (1, 2, 5, 17, 64)
+
+
+def by_family() -> dict[str, list[dict[str, Any]]]:
+    named = {
+        tool["function"]["name"]: tool for tool in json.loads((READING / "tools.json").read_text("utf-8"))
+    }
+    found: dict[str, list[dict[str, Any]]] = {}
+    for name in ("drift.jsonl", "fresh.jsonl", "strangers.jsonl"):
+        for line in (READING / name).read_text("utf-8").splitlines():
+            case = json.loads(line)
+            case["tools"] = [named[tool] if isinstance(tool, str) else tool for tool in case["tools"]]
+            found.setdefault(case["family"], []).append(case)
+    return found
+
+
+FAMILIES = by_family()
+
+
+def called(made: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"name": call["function"]["name"], "arguments": json.loads(call["function"]["arguments"])}
+        for call in made.get("tool_calls") or ()
+    ]
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+async def test_a_family_comes_out_whole_and_streamed(family, start):
+    gate = await start("", rounds=0)
+    for number, case in enumerate(FAMILIES[family]):
+        gate.upstream.script, gate.upstream.size = [case["output"]], SIZES[number % len(SIZES)]
+        body = {"messages": [{"role": "user", "content": "?"}], "tools": case["tools"]}
+        whole = message(await gate.post(body))
+        pieces = streamed(await gate.post({**body, "stream": True}))
+        assert called(whole) == called(pieces), case["id"]
+        assert (whole["content"] or "") == pieces["content"], case["id"]
+        ids = [call["id"] for call in whole.get("tool_calls") or ()]
+        assert len(ids) == len(set(ids))
+        if case["kind"] in ("call", "negative"):
+            assert called(whole) == case["expect"].get("calls", []), case["id"]
+        if case["kind"] == "call":
+            assert pieces["finish"] == "tool_calls", case["id"]
