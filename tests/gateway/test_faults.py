@@ -38,7 +38,8 @@ async def hanging(request, body):
     ("answer", "status", "kind"),
     [
         (refusing(500), 502, "server_error"),
-        (refusing(503), 503, "overloaded_error"),
+        (refusing(529), 503, "overloaded_error"),
+        (refusing(503), 502, "server_error"),
         (refusing(400), 400, "invalid_request_error"),
         (refusing(401), 502, "server_error"),
         (refusing(404, '{"error": {"message": "The model `up` does not exist", "code": "model_not_found"}}'), 404, "invalid_request_error"),

@@ -7,8 +7,6 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from toolhand.core import plugins
@@ -17,6 +15,7 @@ from toolhand.gateway.counting import Counting
 from toolhand.gateway.endpoint import Endpoint
 from toolhand.gateway.exchange import Exchange
 from toolhand.gateway.fronts import Answered, Front
+from toolhand.gateway.plain_routes import plain_routes
 from toolhand.gateway.refusals import refusal_of
 from toolhand.gateway.settings import GatewaySettings
 from toolhand.gateway.upstreams import Upstreams
@@ -84,7 +83,7 @@ def build_app(settings: GatewaySettings) -> Starlette:
         yield
         await gateway.close()
 
-    routes: list[BaseRoute] = [Route("/healthz", _health), *_front_routes(gateway)]
+    routes: list[BaseRoute] = [*_front_routes(gateway), *plain_routes(gateway)]
     app = Starlette(routes=routes, lifespan=lifespan)
     app.state.settings, app.state.gateway = settings, gateway
     return app
@@ -104,8 +103,3 @@ def _front_routes(gateway: Gateway) -> list[BaseRoute]:
         )
         found.append(Route(front.path, endpoint, methods=["POST"]))
     return found
-
-
-async def _health(request: Request) -> Response:
-    del request
-    return JSONResponse({"status": "ok"})

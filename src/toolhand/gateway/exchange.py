@@ -168,7 +168,7 @@ class Exchange:
     # ------------------------------------------------------------------ what a reply is worth
     def _judged(self, answer: Answer, choice: ToolChoice) -> tuple[tuple[ToolCall, ...], str, list[Message]]:
         """The calls and the text that can be given, and what the model is told about the rest."""
-        reply = answer.reply
+        reply = _first_steps(answer.reply)
         calls = tuple(call for call in reply.calls if choice.allows(call.name))
         if not self.wanted.is_parallel:
             calls = calls[:1]
@@ -236,6 +236,14 @@ class Exchange:
         if text.startswith(self._given):
             return text[len(self._given) :]
         return "" if has_calls or not text.strip() else f"\n\n{text}"
+
+
+def _first_steps(reply: Reply) -> Reply:
+    """A plan's reply without the word that its later steps wait: the client runs the first ones, and the model goes on."""
+    if reply.program is None or not reply.calls:
+        return reply
+    broken = {id(call.problem) for call in reply.broken}
+    return replace(reply, problems=tuple(problem for problem in reply.problems if id(problem) in broken))
 
 
 def _note(text: str) -> Message:

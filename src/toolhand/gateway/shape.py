@@ -15,6 +15,7 @@ from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.jsonable import jsonable
 from toolhand.core.language import Language
 from toolhand.core.tools import Tool
+from toolhand.gateway.refusals import invalid
 from toolhand.output.candidates import candidates
 
 _NAME: Final = "answer"
@@ -106,6 +107,22 @@ class Shape:
     def objection(self, error: ToolError, language: Language) -> str:
         """What a model is told whose answer did not fit."""
         return f"{feedback(error, self._tool, language)}\n{self.told(language)}"
+
+
+def shape_of(schema: Any, param: str) -> Shape:
+    """The shape that a client's schema asks for.
+
+    Raises:
+        Refusal: when it is no schema.
+    """
+    if not isinstance(schema, Mapping):
+        raise invalid(param, "this must be a JSON Schema", "应为 JSON Schema")
+    try:
+        made = Shape(schema)
+        made.check()
+    except Exception:  # noqa: BLE001 - a stranger's schema may be anything
+        raise invalid(param, "this is no JSON Schema", "不是有效的 JSON Schema") from None
+    return made
 
 
 def _as_it_was(text: str, value: Any) -> str:

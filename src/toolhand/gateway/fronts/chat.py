@@ -14,7 +14,7 @@ from toolhand.core.messages import FinishReason, Sampling, ToolCall
 from toolhand.core.tools import ToolChoice
 from toolhand.gateway.fronts import Answered
 from toolhand.gateway.refusals import Refusal, invalid
-from toolhand.gateway.shape import Shape
+from toolhand.gateway.shape import Shape, shape_of
 from toolhand.gateway.wanted import (
     OBJECT,
     Wanted,
@@ -101,15 +101,20 @@ class Chat:
 
     def error(self, refusal: Refusal) -> dict[str, Any]:
         """A refusal's body."""
-        error: dict[str, Any] = {
-            "message": refusal.message,
-            "type": refusal.kind,
-            "param": refusal.param or None,
-            "code": refusal.code or None,
-        }
-        if refusal.wait_seconds is not None:
-            error["retry_after"] = refusal.wait_seconds
-        return {"error": error}
+        return chat_error(refusal)
+
+
+def chat_error(refusal: Refusal) -> dict[str, Any]:
+    """A refusal in OpenAI's shape."""
+    error: dict[str, Any] = {
+        "message": refusal.message,
+        "type": refusal.kind,
+        "param": refusal.param or None,
+        "code": refusal.code or None,
+    }
+    if refusal.wait_seconds is not None:
+        error["retry_after"] = refusal.wait_seconds
+    return {"error": error}
 
 
 class ChatWriting:
@@ -160,7 +165,7 @@ class ChatWriting:
 
     def failed(self, refusal: Refusal) -> bytes:
         """An error in the place of the rest."""
-        return b"data: " + json_bytes(FRONT.error(refusal)) + b"\n\n"
+        return b"data: " + json_bytes(chat_error(refusal)) + b"\n\n"
 
     def waiting(self) -> bytes:
         """A comment."""
@@ -230,22 +235,6 @@ def _shape(given: Mapping[str, Any] | None) -> Shape | None:
             "类型应为 text、json_object 或 json_schema",
         )
     return shape_of(inner.get("schema"), "response_format.json_schema.schema")
-
-
-def shape_of(schema: Any, param: str) -> Shape:
-    """The shape that a client's schema asks for.
-
-    Raises:
-        Refusal: when it is no schema.
-    """
-    if not isinstance(schema, Mapping):
-        raise invalid(param, "this must be a JSON Schema", "应为 JSON Schema")
-    try:
-        made = Shape(schema)
-        made.check()
-    except Exception:  # noqa: BLE001 - a stranger's schema may be anything
-        raise invalid(param, "this is no JSON Schema", "不是有效的 JSON Schema") from None
-    return made
 
 
 def _call(call: ToolCall) -> dict[str, Any]:

@@ -1,0 +1,99 @@
+"""The addresses beside those of the protocols: whether it lives, which models there are, what was counted, its own document."""
+
+from __future__ import annotations
+
+import hmac
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from toolhand.core.language import say
+from toolhand.gateway.document import document
+from toolhand.gateway.fronts.chat import chat_error
+from toolhand.gateway.refusals import Refusal
+
+if TYPE_CHECKING:
+    from toolhand.gateway.app import Gateway
+
+PROMETHEUS: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+
+def plain_routes(gateway: Gateway) -> list[BaseRoute]:
+    """The routes.
+
+    Args:
+        gateway: what they tell of.
+    """
+    started = int(time.time())
+
+    async def health(request: Request) -> Response:
+        del request
+        return JSONResponse({"status": "ok"})
+
+    async def models(request: Request) -> Response:
+        caller = gateway.admission.caller(request.scope["headers"])
+        rows = [_model(name, started) for name in gateway.upstreams.names if caller.may_use(name)]
+        ends = {"first_id": rows[0]["id"] if rows else None, "last_id": rows[-1]["id"] if rows else None}
+        return JSONResponse({"object": "list", "data": rows, "has_more": False, **ends})
+
+    async def model(request: Request) -> Response:
+        caller, name = gateway.admission.caller(request.scope["headers"]), request.path_params["name"]
+        if name not in gateway.upstreams.names or not caller.may_use(name):
+            said = say(f"there is no model '{name}' here", f"没有模型“{name}”")
+            raise Refusal(404, said, code="model_not_found", param="model")
+        return JSONResponse(_model(name, started))
+
+    async def metrics(request: Request) -> Response:
+        settings = gateway.settings
+        sent = request.headers.get("authorization", "").removeprefix("Bearer ")
+        if settings.token and not hmac.compare_digest(sent.encode(), settings.token.encode()):
+            said = say("the gateway's token is missing or wrong", "网关令牌缺失或不正确")
+            raise Refusal(401, said, kind="authentication_error")
+        if not (settings.token or settings.is_local):
+            raise Refusal(
+                403, say("set a token to read the figures", "请设置令牌后再读取指标"), kind="permission_error"
+            )
+        return PlainTextResponse(gateway.counting.prometheus_text(), media_type=PROMETHEUS)
+
+    async def own_document(request: Request) -> Response:
+        del request
+        return JSONResponse(document())
+
+    return [
+        Route("/healthz", health),
+        Route("/v1/models", _told(models)),
+        Route("/v1/models/{name:path}", _told(model)),
+        Route("/metrics", _told(metrics)),
+        Route("/openapi.json", own_document),
+    ]
+
+
+def _told(answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    """An address whose refusals are told in OpenAI's shape."""
+
+    async def told(request: Request) -> Response:
+        try:
+            return await answer(request)
+        except Refusal as refusal:
+            return JSONResponse(
+                chat_error(refusal), status_code=refusal.status, headers=dict(refusal.headers)
+            )
+
+    return told
+
+
+def _model(name: str, created: int) -> dict[str, Any]:
+    """A model as OpenAI's and Anthropic's clients read it."""
+    return {
+        "id": name,
+        "object": "model",
+        "created": created,
+        "owned_by": "toolhand",
+        "type": "model",
+        "display_name": name,
+        "created_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(created)),
+    }
