@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from toolhand.core.context import RunContext
 from toolhand.core.language import say
 from toolhand.core.rates import rates
 from toolhand.gateway.refusals import Refusal
-from toolhand.gateway.settings import ClientKey, GatewaySettings
+from toolhand.gateway.settings import HERE, ClientKey, GatewaySettings
 from toolhand.gateway.upstreams import named_by
 from toolhand.policies.sharing import SharedState, Taking
 from toolhand.policies.sharing.memory import MemoryState
@@ -68,7 +69,7 @@ class Admission:
     """
 
     def __init__(self, settings: GatewaySettings, state: SharedState | None = None) -> None:
-        self._keys = settings.keys
+        self._keys, self._is_local = settings.keys, settings.is_local
         self._most = settings.most_running
         self._state = state or MemoryState()
         self.running = 0
@@ -80,6 +81,8 @@ class Admission:
             Refusal: when a key is asked for and there is no right one.
         """
         sent = ""
+        if not self._keys and self._is_local:
+            _check_origin(headers)
         for name, value in headers:
             if name == b"authorization" and value[:7].lower() == b"bearer ":
                 sent = value[7:].strip().decode("latin-1")
@@ -151,3 +154,24 @@ class Admission:
     def leave(self) -> None:
         """Gives the place back."""
         self.running -= 1
+
+
+def _check_origin(headers: Headers) -> None:
+    """Refuses what a website in somebody's browser sends here: it needs no key on this machine.
+
+    Raises:
+        Refusal: then.
+    """
+    for name, value in headers:
+        if name in (b"origin", b"host"):
+            text = value.decode("latin-1")
+            host = urlsplit(text if name == b"origin" else f"//{text}").hostname
+            if host not in HERE:
+                raise Refusal(
+                    403,
+                    say(
+                        "a gateway without keys answers this machine alone: set keys to let others in",
+                        "没有设置 key 的网关只应答本机：要让别人使用，请设置 keys",
+                    ),
+                    kind="permission_error",
+                )

@@ -15,11 +15,13 @@ from toolhand.gateway.counting import Counting
 from toolhand.gateway.endpoint import Endpoint
 from toolhand.gateway.exchange import Exchange
 from toolhand.gateway.fronts import Answered, Front
+from toolhand.gateway.hosting import Beside, Hosting, with_own
 from toolhand.gateway.plain_routes import plain_routes
 from toolhand.gateway.refusals import refusal_of
+from toolhand.gateway.sessions import Sessions
 from toolhand.gateway.settings import GatewaySettings
 from toolhand.gateway.upstreams import Upstreams
-from toolhand.gateway.wanted import Wanted
+from toolhand.gateway.wanted import Wanted, check_choice
 from toolhand.observability.defaults import default_sinks
 
 FRONTS: Final = "gateway.fronts"
@@ -40,6 +42,8 @@ class Gateway:
         self.upstreams = Upstreams(settings)
         self.admission = Admission(settings)
         self.counting = Counting(lambda: self.admission.running)
+        self.hosting, self.beside = Hosting(settings), Beside()
+        self.sessions = Sessions(settings, (self.counting.metrics,))
 
     async def answer(self, wanted: Wanted, caller: Caller, show: Callable[[str], None] | None) -> Answered:
         """Has a request answered.
@@ -48,15 +52,22 @@ class Gateway:
             Refusal: when it cannot be.
         """
         reached = self.upstreams.find(wanted.model, caller.sent)
-        exchange = Exchange(
-            wanted,
-            reached,
-            caller.context(wanted.session or wanted.conversation),
-            rounds=self.settings.rounds,
-            sinks=(self.counting.metrics, *default_sinks()),
-            show=show,
-        )
+        hosted = self.hosting.tools(wanted, caller)
+        tools = with_own(hosted, wanted.tools)
+        check_choice(wanted.choice, tools)
         try:
+            if wanted.session and not wanted.tools:
+                return await self.sessions.answer(wanted, reached, hosted, caller, show)
+            exchange = Exchange(
+                wanted,
+                reached,
+                caller.context(wanted.session or wanted.conversation),
+                tools=tools,
+                beside=self.beside,
+                rounds=self.settings.rounds,
+                sinks=(self.counting.metrics, *default_sinks()),
+                show=show,
+            )
             return await exchange.run()
         except Exception as error:
             raise refusal_of(error, passes_key=reached.passes_key) from error

@@ -8,6 +8,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
 from typing import Any, Final, Protocol, TypeVar
 
 from starlette.types import Receive, Scope, Send
@@ -16,7 +17,7 @@ from toolhand.core.language import say
 from toolhand.gateway.admission import Admission, Caller
 from toolhand.gateway.fronts import Answered, Front, Writing
 from toolhand.gateway.refusals import INVALID, Refusal, refusal_of, too_slow
-from toolhand.gateway.wanted import Wanted
+from toolhand.gateway.wanted import OBJECT, Wanted, checked, text_in, texts_in
 from toolhand.models.wire import json_bytes
 
 LOG: Final = logging.getLogger("toolhand.gateway")
@@ -339,5 +340,12 @@ def _is_deep(value: Any, most: int) -> bool:
 
 def _with_headers(wanted: Wanted, body: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> Wanted:
     """The request with what its headers, or its own field for the gateway, say."""
-    del body, headers
-    return wanted
+    own = checked(body, "toolhand", dict, OBJECT) or {}
+    told = headers.get(b"toolhand-session", b"").decode("latin-1").strip()
+    named = headers.get(b"toolhand-tools")
+    toolsets = None if own.get("tools") is None else texts_in(own, "tools")
+    if named is not None:
+        toolsets = tuple(part.strip() for part in named.decode("latin-1").split(",") if part.strip())
+    if toolsets is None and not told and not own:
+        return wanted
+    return replace(wanted, session=told or text_in(own, "session"), toolsets=toolsets)

@@ -17,20 +17,39 @@ from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ModelError, ModelFault, ToolError
 from toolhand.core.events import Event, ModelReplied, TextDelta, TurnStarted
 from toolhand.core.language import language_of
-from toolhand.core.messages import Message, Note, Reply, ToolCall, ToolResult, Usage, system
+from toolhand.core.messages import (
+    Message,
+    Note,
+    Opaque,
+    Reply,
+    ToolCall,
+    ToolResult,
+    Usage,
+    assistant,
+    system,
+)
 from toolhand.core.tools import ToolChoice
 from toolhand.gateway.fronts import Answered
+from toolhand.gateway.hosting import Beside
 from toolhand.gateway.plain import PLAIN
 from toolhand.gateway.upstreams import Reached, told
 from toolhand.gateway.wanted import Wanted
 from toolhand.observability import Sink, listening
+from toolhand.policies.shrinking.read_result import read_result_tool
+from toolhand.policies.shrinking.store import has_results
 from toolhand.protocols.parse import fresh_id
 from toolhand.run import WORDS
 from toolhand.sessions.session import Session
 from toolhand.setup import Setup
+from toolhand.toolset import Toolset
 
 _ID: Final = re.compile(r"[a-zA-Z0-9_-]{4,64}")
 """What every client takes for a call's id, and no provider counts from 0 anew with each reply."""
+
+MOST_TURNS: Final = 20
+"""How often one request asks the model at most, whatever runs here in between."""
+
+READ_RESULT: Final = "read_result"
 
 _BESIDE: Final = {
     "en": "This call has not run, as another one of the same reply could not be used. Write it again with that one, mended.",
@@ -62,6 +81,8 @@ class Exchange:
         wanted: what is asked for.
         reached: the model.
         context: who asks.
+        tools: the client's own, and those that run here.
+        beside: what is remembered of calls that ran here beside the client's.
         rounds: how often a reply may be sent back.
         sinks: who hears of what happens.
         show: takes the text as it comes; None where it is wanted whole.
@@ -73,18 +94,21 @@ class Exchange:
         reached: Reached,
         context: RunContext,
         *,
+        tools: Toolset,
+        beside: Beside,
         rounds: int,
         sinks: Sequence[Sink] = (),
         show: Show | None = None,
     ) -> None:
-        self.wanted, self.tools = wanted, wanted.tools
+        self.wanted, self.tools, self._beside = wanted, tools, beside
+        self._messages = beside.restored(wanted.messages)
         self._rounds_left, self._rounds = rounds, 0
         self._show = show
         language = language_of(_last_words(wanted.messages))
         self._context = listening(replace(context, language=language, emit=self._hear), sinks)
         session = Conversation(context.session_id)
-        session.append(*wanted.messages)
-        is_plain = not self.tools and not any(message.calls for message in wanted.messages)
+        session.append(*self._messages)
+        is_plain = not self.tools and not any(message.calls for message in self._messages)
         setup = Setup(
             model=told(reached.model, wanted.stop, wanted.extra),
             tools=self.tools,
@@ -97,6 +121,7 @@ class Exchange:
         self._settings = self.tools.dispatch.settings[language]
         self._turn = 0
         self._given = ""  # all that the client has of the text
+        self._is_sent_back = False  # whether the reply that is under way stands for one that was sent back
         self._live = 0  # how much of this turn's text was given while it came
         self._finish: ModelReplied | None = None
         self._protocol = ""
@@ -110,7 +135,7 @@ class Exchange:
         Raises:
             ModelError: when the model's server fails.
         """
-        history, choice = list(self.wanted.messages), self.wanted.choice
+        history, choice = list(self._messages), self.wanted.choice
         if self.wanted.shape is not None and self.tools:
             history = _instructed(history, self.wanted.shape.told(self._context.language))
         is_forced = self.wanted.shape is not None and not self.tools
@@ -119,12 +144,39 @@ class Exchange:
                 history, ToolChoice("none") if is_forced else choice, is_forced=is_forced
             )
             calls, text, objections = self._judged(answer, choice)
-            if not objections or not self._rounds_left:
-                return self._answered(answer, calls, text)
-            self._rounds_left -= 1
-            self._rounds += 1
-            is_forced = is_forced or (self.wanted.shape is not None and not answer.reply.problems)
-            history += [answer.message, *objections]
+            if objections and self._rounds_left:
+                self._rounds_left -= 1
+                self._rounds += 1
+                self._is_sent_back = True
+                is_forced = is_forced or (self.wanted.shape is not None and not answer.reply.problems)
+                history += [answer.message, *objections]
+                continue
+            here = [call for call in calls if call.name not in self.wanted.tools]
+            if not here or self._turn >= MOST_TURNS:
+                return self._answered(answer, tuple(call for call in calls if call not in here), text)
+            self._take(text, has_calls=True)
+            history += await self._run_here(answer, calls, here, text, choice)
+            if len(here) < len(calls):
+                return self._answered(answer, tuple(call for call in calls if call not in here), "")
+            choice = choice.now((READ_RESULT,) if READ_RESULT in self.tools else (), is_done=True)
+
+    async def _run_here(
+        self,
+        answer: Answer,
+        calls: Sequence[ToolCall],
+        here: Sequence[ToolCall],
+        text: str,
+        choice: ToolChoice,
+    ) -> list[Message]:
+        """Runs the calls that run here; gives the reply and their results for the history."""
+        results = await self.tools.dispatch.each(here, replace(self._context, turn=self._turn), choice)
+        given = [call for call in calls if call not in here]
+        if given:
+            self._beside.keep(given, here, results)
+        if has_results(self._context) and READ_RESULT not in self.tools:
+            self.tools = self.tools.extended(read_result_tool(name=READ_RESULT))
+        opaque = next((part for part in answer.message.parts if isinstance(part, Opaque)), None)
+        return [assistant(text, calls, opaque=opaque), Message(role="tool", parts=tuple(results))]
 
     async def _ask(self, history: Sequence[Message], choice: ToolChoice, *, is_forced: bool) -> Answer:
         self._turn += 1
@@ -148,7 +200,8 @@ class Exchange:
             # What is surely no call has been taken into `shown`; the rest of a reply is given once it is judged.
             shown = self._asking.shown
             if self._may_show and len(shown) > self._live:
-                self._give(shown[self._live :])
+                begin = "\n\n" if self._given and not self._live else ""
+                self._give(begin + shown[self._live :])
                 self._live = len(shown)
         elif isinstance(event, ModelReplied):
             self._finish = event
@@ -157,7 +210,7 @@ class Exchange:
 
     @property
     def _may_show(self) -> bool:
-        return self._show is not None and self.wanted.shape is None and not self._rounds
+        return self._show is not None and self.wanted.shape is None and not self._is_sent_back
 
     def _give(self, text: str) -> None:
         if text:
@@ -214,7 +267,7 @@ class Exchange:
     def _answered(self, answer: Answer, calls: tuple[ToolCall, ...], text: str) -> Answered:
         if not calls and not text and answer.reply.problems and not self._was_cut:
             text = answer.raw  # better what it wrote than nothing
-        self._give(self._rest(text, has_calls=bool(calls)))
+        self._take(text, has_calls=bool(calls))
         finish = "tool_calls" if calls else self._finish.finish_reason if self._finish else "stop"
         return Answered(
             text=self._given,
@@ -227,15 +280,17 @@ class Exchange:
             protocol=self._protocol,
         )
 
-    def _rest(self, text: str, *, has_calls: bool) -> str:
-        """What is still to be given of the last reply's text."""
+    def _take(self, text: str, *, has_calls: bool) -> None:
+        """Gives what is still to be given of a reply's text; the next one begins anew."""
         if self._live:
-            return text[self._live :]
-        if not self._given:
-            return text
-        if text.startswith(self._given):
-            return text[len(self._given) :]
-        return "" if has_calls or not text.strip() else f"\n\n{text}"
+            rest = text[self._live :]
+        elif not self._given or text.startswith(self._given):
+            rest = text[len(self._given) :] if self._given else text
+        else:  # beside what was said for a reply that was sent back, only an answer is worth another word
+            rest = "" if not text.strip() or (has_calls and self._is_sent_back) else f"\n\n{text}"
+        self._give(rest)
+        self._is_sent_back = False
+        self._live = 0
 
 
 def _first_steps(reply: Reply) -> Reply:

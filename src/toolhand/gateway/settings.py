@@ -180,9 +180,9 @@ class GatewaySettings:
         self._check_reach()
 
     def _check_reach(self) -> None:
-        if self.is_local or self.open:
+        if self.is_local:
             return
-        if not (self.keys or self.pass_keys):
+        if not (self.keys or self.pass_keys or self.open):
             raise SettingsError(
                 say(
                     f"at '{self.host}' anybody could use the models: set keys, pass_keys or open, or listen at 127.0.0.1",

@@ -211,20 +211,28 @@ def _made(schemas: Sequence[Mapping[str, Any]], param: str) -> Toolset:
 NO_TOOLS: Final = Toolset()
 
 
-def choice_of(mode: str, names: Sequence[str], tools: Toolset, param: str) -> ToolChoice:
-    """A tool_choice whose tools are there.
-
-    Raises:
-        Refusal: when one of them is not, or there is no tool to call.
-    """
-    for name in names:
-        if name not in tools:
-            there = ", ".join(tools.names)
-            raise invalid(
-                param, f"there is no tool '{name}'; there is: {there}", f"没有工具“{name}”；可用：{there}"
-            )
-    if mode == "required" and not tools:
-        raise invalid(param, "a call is required and there are no tools", "要求调用工具，但没有提供工具")
+def choice_of(mode: str, names: Sequence[str] = ()) -> ToolChoice:
+    """A tool_choice; whether its tools are there is seen by `check_choice`."""
     return ToolChoice(
         "none" if mode == "none" else "required" if mode == "required" else "auto", tuple(names)
     )
+
+
+def check_choice(choice: ToolChoice, tools: Toolset) -> None:
+    """Refuses a tool_choice whose tools are not there.
+
+    Raises:
+        Refusal: then, or where a call is required and there is no tool.
+    """
+    for name in choice.names:
+        if name not in tools:
+            there = ", ".join(tools.names)
+            raise invalid(
+                "tool_choice",
+                f"there is no tool '{name}'; there is: {there}",
+                f"没有工具“{name}”；可用：{there}",
+            )
+    if choice.mode == "required" and not tools:
+        raise invalid(
+            "tool_choice", "a call is required and there are no tools", "要求调用工具，但没有提供工具"
+        )

@@ -30,7 +30,6 @@ from toolhand.gateway.wanted import (
     yes_in,
 )
 from toolhand.models.wire import arguments_json, json_bytes
-from toolhand.toolset import Toolset
 
 EXTRAS: Final = (
     "frequency_penalty", "presence_penalty", "logit_bias", "reasoning_effort", "verbosity", "service_tier", "top_k", "min_p",
@@ -57,12 +56,11 @@ class Chat:
         if body.get("functions"):
             raise invalid("functions", "this is no longer used: send tools", "此字段已不再使用：请改用 tools")
         options = checked(body, "stream_options", dict, OBJECT) or {}
-        tools = toolset_of(_functions(body), "tools")
         return Wanted(
             model=text_in(body, "model"),
             messages=messages_of(objects_in(body, "messages"), "messages"),
-            tools=tools,
-            choice=_choice(body.get("tool_choice"), tools),
+            tools=toolset_of(_functions(body), "tools"),
+            choice=_choice(body.get("tool_choice")),
             is_parallel=yes_in(body, "parallel_tool_calls", default=True),
             sampling=Sampling(
                 temperature=number_in(body, "temperature", 0, 2),
@@ -196,16 +194,16 @@ def _functions(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return found
 
 
-def _choice(given: Any, tools: Toolset) -> ToolChoice:
+def _choice(given: Any) -> ToolChoice:
     if given is None or given in ("auto", "none", "required"):
-        return choice_of(given or "auto", (), tools, "tool_choice")
+        return choice_of(given or "auto")
     if isinstance(given, Mapping):
         if given.get("type") == "function":
-            return choice_of("required", (_name(given),), tools, "tool_choice")
+            return choice_of("required", (_name(given),))
         allowed = given.get("allowed_tools", given)
         if given.get("type") == "allowed_tools" and isinstance(allowed, Mapping):
             names = [_name(one) for one in objects_in(allowed, "tools")]
-            return choice_of(str(allowed.get("mode") or "auto"), names, tools, "tool_choice")
+            return choice_of(str(allowed.get("mode") or "auto"), names)
     raise invalid(
         "tool_choice",
         "this must be 'auto', 'none', 'required', or an object that names a function",

@@ -29,7 +29,6 @@ from toolhand.gateway.wanted import (
     yes_in,
 )
 from toolhand.models.wire import arguments_json, json_bytes, text_of
-from toolhand.toolset import Toolset
 
 _REASONS: Final[Mapping[FinishReason, str]] = {"length": "max_tokens", "content_filter": "refusal"}
 
@@ -52,14 +51,13 @@ class Messages:
         Raises:
             Refusal: when it cannot be read.
         """
-        tools = toolset_of(_tools(body), "tools")
-        choice, is_parallel = _choice(checked(body, "tool_choice", dict, OBJECT) or {}, tools)
+        choice, is_parallel = _choice(checked(body, "tool_choice", dict, OBJECT) or {})
         meta = checked(body, "metadata", dict, OBJECT) or {}
         top_k = whole_in(body, "top_k", 0)
         return Wanted(
             model=text_in(body, "model"),
             messages=messages_of([*_system(body), *objects_in(body, "messages")], "messages"),
-            tools=tools,
+            tools=toolset_of(_tools(body), "tools"),
             choice=choice,
             is_parallel=is_parallel,
             sampling=Sampling(
@@ -202,7 +200,7 @@ def _tools(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return found
 
 
-def _choice(given: Mapping[str, Any], tools: Toolset) -> tuple[ToolChoice, bool]:
+def _choice(given: Mapping[str, Any]) -> tuple[ToolChoice, bool]:
     kind = given.get("type", "auto")
     if not isinstance(kind, str) or kind not in _MODES:
         raise invalid(
@@ -210,7 +208,7 @@ def _choice(given: Mapping[str, Any], tools: Toolset) -> tuple[ToolChoice, bool]
         )
     names: Sequence[str] = (text_in(given, "name"),) if kind == "tool" else ()
     is_parallel = not yes_in(given, "disable_parallel_tool_use")
-    return choice_of(_MODES[kind], names, tools, "tool_choice"), is_parallel
+    return choice_of(_MODES[kind], names), is_parallel
 
 
 def _shape(body: Mapping[str, Any]) -> Shape | None:

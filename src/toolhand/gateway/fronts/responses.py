@@ -30,7 +30,6 @@ from toolhand.gateway.wanted import (
     yes_in,
 )
 from toolhand.models.wire import arguments_json, json_bytes
-from toolhand.toolset import Toolset
 
 _CALL: Final = "function_call"
 
@@ -53,12 +52,11 @@ class Responses:
                 )
         if body.get("background"):
             raise invalid("background", "an answer is waited for here", "这里只支持同步等待回答")
-        tools = toolset_of(_functions(body), "tools")
         return Wanted(
             model=text_in(body, "model"),
             messages=messages_of(list(_messages(body)), "input"),
-            tools=tools,
-            choice=_choice(body.get("tool_choice"), tools),
+            tools=toolset_of(_functions(body), "tools"),
+            choice=_choice(body.get("tool_choice")),
             is_parallel=yes_in(body, "parallel_tool_calls", default=True),
             sampling=Sampling(
                 temperature=number_in(body, "temperature", 0, 2),
@@ -254,15 +252,15 @@ def _functions(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return found
 
 
-def _choice(given: Any, tools: Toolset) -> ToolChoice:
+def _choice(given: Any) -> ToolChoice:
     if given is None or given in ("auto", "none", "required"):
-        return choice_of(given or "auto", (), tools, "tool_choice")
+        return choice_of(given or "auto")
     if isinstance(given, Mapping):
         if given.get("type") == "function":
-            return choice_of("required", (text_in(given, "name"),), tools, "tool_choice")
+            return choice_of("required", (text_in(given, "name"),))
         if given.get("type") == "allowed_tools":
             names: Sequence[str] = [text_in(one, "name") for one in objects_in(given, "tools")]
-            return choice_of(text_in(given, "mode") or "auto", names, tools, "tool_choice")
+            return choice_of(text_in(given, "mode") or "auto", names)
     raise invalid(
         "tool_choice",
         "this must be 'auto', 'none', 'required', or an object that names a function",
