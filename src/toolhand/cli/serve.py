@@ -55,6 +55,11 @@ def serve(
     max_body_mb: float | None = _option("max_body_mb"),
     most_running: int | None = _option("most_running"),
     open_: bool | None = _option("open"),
+    check: bool = typer.Option(
+        False,
+        "--check",
+        help=say("Only see whether everything that is named can be used.", "只检查所有设置是否可用。"),
+    ),
 ) -> int:
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
         raise MissingExtraError("server", "toolhand serve")
@@ -63,11 +68,21 @@ def serve(
         "tools": tools, "store": store, "page": page, "rounds": rounds, "seconds": seconds, "silence": silence,
         "max_body_mb": max_body_mb, "most_running": most_running, "open": open_,
     }  # fmt: skip
-    asyncio.run(_served(read_settings(config, given)))
-    return 0
+    settings = read_settings(config, given)
+    return asyncio.run(_checked(settings)) if check else _served(settings)
 
 
-async def _served(settings: GatewaySettings) -> None:
+async def _checked(settings: GatewaySettings) -> int:
+    from toolhand.gateway.checking import findings  # noqa: PLC0415 - an extra
+
+    code = 0
+    async for found in findings(settings):
+        tell(f"{'✗' if found.problem else '✓'} {found.what}: {found.problem or found.told}")
+        code = 1 if found.problem else code
+    return code
+
+
+def _served(settings: GatewaySettings) -> int:
     from toolhand.gateway.app import build_app  # noqa: PLC0415 - an extra
     from toolhand.gateway.serving import server_of  # noqa: PLC0415
 
@@ -78,4 +93,5 @@ async def _served(settings: GatewaySettings) -> None:
             is_err=True,
         )
 
-    await server_of(build_app(settings), settings, told).serve()
+    server_of(build_app(settings), settings, told).run()
+    return 0

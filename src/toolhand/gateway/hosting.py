@@ -45,6 +45,11 @@ class Hosting:
         self._together: dict[tuple[str, ...], Toolset] = {(): NO_TOOLS}
         self._put_together(self._usual)
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many tools each toolset has."""
+        return {name: len(tools) for name, tools in self._toolsets.items()}
+
     def named(self, wanted: Wanted) -> tuple[str, ...]:
         """The toolsets of a request: those that it names, or the usual ones where it brings no tools of its own."""
         if wanted.toolsets is not None:
