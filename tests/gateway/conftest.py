@@ -69,7 +69,7 @@ async def gateway(upstream: Upstream, profile: str = "native", **settings: Any) 
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(running(upstream))
         settings.setdefault("models", {"m": Behind(model=f"{url}#up", protocol=profile)})
-        told = GatewaySettings(port=0, page=False, **settings)
+        told = GatewaySettings(port=0, **{"page": False, **settings})
         started: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         app = build_app(told)
         server = server_of(app, told, started.set_result)

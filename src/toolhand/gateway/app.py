@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Final
 
 from starlette.applications import Starlette
@@ -23,6 +24,8 @@ from toolhand.gateway.settings import GatewaySettings
 from toolhand.gateway.upstreams import Upstreams
 from toolhand.gateway.wanted import Wanted, check_choice
 from toolhand.observability.defaults import default_sinks
+from toolhand.page import PageSettings, page_routes
+from toolhand.page.settings import HERE
 
 FRONTS: Final = "gateway.fronts"
 
@@ -95,9 +98,17 @@ def build_app(settings: GatewaySettings) -> Starlette:
         await gateway.close()
 
     routes: list[BaseRoute] = [*_front_routes(gateway), *plain_routes(gateway)]
+    if settings.page:
+        routes += page_routes(_page_settings(gateway))
     app = Starlette(routes=routes, lifespan=lifespan)
     app.state.settings, app.state.gateway = settings, gateway
     return app
+
+
+def _page_settings(gateway: Gateway) -> PageSettings:
+    settings, sessions = gateway.settings, gateway.sessions
+    told = PageSettings(store=sessions.store, token=settings.token, resume=sessions.resume, hosts=HERE)
+    return told if settings.is_local else replace(told, hosts=())
 
 
 def _front_routes(gateway: Gateway) -> list[BaseRoute]:

@@ -63,12 +63,21 @@ def plain_routes(gateway: Gateway) -> list[BaseRoute]:
         del request
         return JSONResponse(document())
 
+    async def nothing(request: Request) -> Response:
+        path = request.url.path
+        if path in document()["paths"]:
+            raise Refusal(
+                405, say(f"{path} does not take {request.method}", f"{path} 不接受 {request.method}")
+            )
+        raise Refusal(404, say(f"there is no {path} here", f"没有 {path}"), code="not_found")
+
     return [
         Route("/healthz", health),
         Route("/v1/models", _told(models)),
         Route("/v1/models/{name:path}", _told(model)),
         Route("/metrics", _told(metrics)),
         Route("/openapi.json", own_document),
+        Route("/v1/{rest:path}", _told(nothing), methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
     ]
 
 
