@@ -1,6 +1,8 @@
 """Where settings come from, which one counts, and what is said about a wrong one."""
 
 import hashlib
+import re
+from pathlib import Path
 
 import pytest
 
@@ -109,3 +111,25 @@ def test_a_key_may_be_kept_as_its_hash():
 def test_each_plain_setting_is_a_row_of_the_table():
     assert set(DEFAULTS) == {row.name for row in SETTINGS}
     assert {"models", "keys", "toolsets"}.isdisjoint(DEFAULTS)
+
+
+@pytest.mark.parametrize("name", ["gateway.md", "gateway.zh.md"])
+def test_each_plain_setting_is_in_the_documented_table(name):
+    text = (Path(__file__).parents[2] / "docs" / "how-to" / name).read_text("utf-8")
+    for row in SETTINGS:
+        line = next(line for line in text.splitlines() if line.startswith(f"| `{row.name}` |"))
+        assert f"`TOOLHAND_SERVE_{row.name.upper()}`" in line
+        assert not row.flag or f"`{row.flag}`" in line
+        default = DEFAULTS[row.name]
+        if not isinstance(default, bool) and default != "":
+            assert f"{default:g}" in line if isinstance(default, float) else str(default) in line
+
+
+@pytest.mark.parametrize("name", ["gateway.md", "gateway.zh.md"])
+def test_the_documented_file_is_read(name, tmp_path):
+    text = (Path(__file__).parents[2] / "docs" / "how-to" / name).read_text("utf-8")
+    file = tmp_path / "serve.toml"
+    file.write_text(re.search(r"```toml\n(.*?)```", text, re.DOTALL)[1])
+    found = read_settings(str(file), None, {"OPENAI_API_KEY": "sk-x"})
+    assert set(found.models) == {"small", "gpt", "vllm/*"}
+    assert found.keys[0].toolsets == ("shop",)

@@ -28,57 +28,66 @@ def plain_routes(gateway: Gateway) -> list[BaseRoute]:
     Args:
         gateway: what they tell of.
     """
-    started = int(time.time())
+    plain = _Plain(gateway)
+    return [
+        Route("/healthz", _health),
+        Route("/v1/models", _told(plain.models)),
+        Route("/v1/models/{name:path}", _told(plain.model)),
+        Route("/metrics", _told(plain.metrics)),
+        Route("/openapi.json", _document),
+        Route("/v1/{rest:path}", _told(_nothing), methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
+    ]
 
-    async def health(request: Request) -> Response:
-        del request
-        return JSONResponse({"status": "ok"})
 
-    async def models(request: Request) -> Response:
-        caller = gateway.admission.caller(request.scope["headers"])
-        rows = [_model(name, started) for name in gateway.upstreams.names if caller.may_use(name)]
+class _Plain:
+    """What needs to know the gateway."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._started = int(time.time())
+
+    async def models(self, request: Request) -> Response:
+        caller = self._gateway.admission.caller(request.scope["headers"])
+        names = [name for name in self._gateway.upstreams.names if caller.may_use(name)]
+        rows = [_model(name, self._started) for name in names]
         ends = {"first_id": rows[0]["id"] if rows else None, "last_id": rows[-1]["id"] if rows else None}
         return JSONResponse({"object": "list", "data": rows, "has_more": False, **ends})
 
-    async def model(request: Request) -> Response:
-        caller, name = gateway.admission.caller(request.scope["headers"]), request.path_params["name"]
-        if name not in gateway.upstreams.names or not caller.may_use(name):
+    async def model(self, request: Request) -> Response:
+        caller, name = self._gateway.admission.caller(request.scope["headers"]), request.path_params["name"]
+        if name not in self._gateway.upstreams.names or not caller.may_use(name):
             said = say(f"there is no model '{name}' here", f"没有模型“{name}”")
             raise Refusal(404, said, code="model_not_found", param="model")
-        return JSONResponse(_model(name, started))
+        return JSONResponse(_model(name, self._started))
 
-    async def metrics(request: Request) -> Response:
-        settings = gateway.settings
+    async def metrics(self, request: Request) -> Response:
+        settings = self._gateway.settings
         sent = request.headers.get("authorization", "").removeprefix("Bearer ")
         if settings.token and not hmac.compare_digest(sent.encode(), settings.token.encode()):
             said = say("the gateway's token is missing or wrong", "网关令牌缺失或不正确")
             raise Refusal(401, said, kind="authentication_error")
         if not (settings.token or settings.is_local):
-            raise Refusal(
-                403, say("set a token to read the figures", "请设置令牌后再读取指标"), kind="permission_error"
-            )
-        return PlainTextResponse(gateway.counting.prometheus_text(), media_type=PROMETHEUS)
+            said = say("set a token to read the figures", "请设置令牌后再读取指标")
+            raise Refusal(403, said, kind="permission_error")
+        return PlainTextResponse(self._gateway.counting.prometheus_text(), media_type=PROMETHEUS)
 
-    async def own_document(request: Request) -> Response:
-        del request
-        return JSONResponse(document())
 
-    async def nothing(request: Request) -> Response:
-        path = request.url.path
-        if path in document()["paths"]:
-            raise Refusal(
-                405, say(f"{path} does not take {request.method}", f"{path} 不接受 {request.method}")
-            )
-        raise Refusal(404, say(f"there is no {path} here", f"没有 {path}"), code="not_found")
+async def _health(request: Request) -> Response:
+    del request
+    return JSONResponse({"status": "ok"})
 
-    return [
-        Route("/healthz", health),
-        Route("/v1/models", _told(models)),
-        Route("/v1/models/{name:path}", _told(model)),
-        Route("/metrics", _told(metrics)),
-        Route("/openapi.json", own_document),
-        Route("/v1/{rest:path}", _told(nothing), methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
-    ]
+
+async def _document(request: Request) -> Response:
+    del request
+    return JSONResponse(document())
+
+
+async def _nothing(request: Request) -> Response:
+    path = request.url.path
+    if path in document()["paths"]:
+        said = say(f"{path} does not take {request.method}", f"{path} 不接受 {request.method}")
+        raise Refusal(405, said)
+    raise Refusal(404, say(f"there is no {path} here", f"没有 {path}"), code="not_found")
 
 
 def _told(answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
