@@ -13,12 +13,12 @@ from toolhand import Agent, parse
 from toolhand.protocols.parse import reader
 from toolhand.testing import ScriptedModel
 
-CASES = [
-    json.loads(line)
-    for line in (Path(__file__).parents[1] / "cases" / "plans" / "drift.jsonl")
-    .read_text("utf-8")
-    .splitlines()
-]
+FOLDER = Path(__file__).parents[1] / "cases" / "plans"
+DRIFT, WRITTEN = (
+    [json.loads(line) for line in (FOLDER / f"{name}.jsonl").read_text("utf-8").splitlines()]
+    for name in ("drift", "written")
+)
+CASES = DRIFT + WRITTEN
 IDS = [case["id"] for case in CASES]
 
 
@@ -36,7 +36,7 @@ def test_runs_as_meant(case):
     model = ScriptedModel([case["output"], "Done.", "Done."])
     run = Agent(model, shop(ran), protocol="plan").run_sync("?")
     done, wanted = [[name, arguments] for name, arguments in ran], case["runs"]
-    if case["output"].startswith("parallel"):  # which of two ends first is open
+    if case.get("side_by_side"):  # which of two ends first is open
         done, wanted = sorted(done, key=str), sorted(wanted, key=str)
     assert done == wanted
     if "answer" in case:
@@ -59,8 +59,10 @@ def test_the_problem_is_named(case):
     assert model.requests[1].messages[-1].text
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
-@pytest.mark.parametrize("size", [1, 3, 7])
+@pytest.mark.parametrize(
+    ("case", "size"),
+    [*((case, size) for case in DRIFT for size in (1, 3, 7)), *((case, 3) for case in WRITTEN)],
+)
 def test_does_not_depend_on_the_cuts(case, size):
     tools, text = shop([]), case["output"]
     streaming = reader(tools, "plan")

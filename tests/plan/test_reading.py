@@ -27,6 +27,7 @@ from toolhand.parsing.plans.nodes import (
     Return,
     Step,
     Template,
+    references,
 )  # fmt: skip
 from toolhand.parsing.plans.nodes import (
     Test as Condition,
@@ -63,6 +64,22 @@ def test_every_mistake_has_a_case_and_both_languages():
     assert all(row["en"] and row["zh"] for row in table.values())
 
 
+@pytest.mark.parametrize(
+    "written",
+    ['"{$w + 1}"', 'f"{w.y * 2}"', '"{w.y.upper()}"', 'f"{a(1)}"', '"{$w if $x else 1}"', "`${w.y.b()}`"],
+)
+def test_no_tool_is_given_a_formula_for_a_value(written):
+    plan = read(f"a() -> w\nb(x={written})")
+    assert [problem.details["mistake"] for problem in plan.problems] == ["arithmetic"]
+
+
+@pytest.mark.parametrize("written", ["{name}, 5 + 3", '{\\"a\\": 1 * 2}', "{ color: red }", "a{2,3}(b)"])
+def test_braces_that_no_variable_stands_in_are_a_text(written):
+    plan = read(f'a() -> w\nb(x="{written}")')
+    assert plan.problems == ()
+    assert not list(references(plan.steps[1].arguments["x"]))
+
+
 def test_several_problems_are_reported_together():
     problems = read("a(x=)\nb() -> w\nc(x=$w * 2)\nwhile $w:\n    d()").problems
     assert [problem.details["line"] for problem in problems] == [1, 3, 4]
@@ -82,7 +99,20 @@ FIXES = [
     ("1. a()", "a()", "numbered_line"),
     ("a（x=“b”）", 'a(x="b")', "full_width_punctuation"),
     ("a(x=“b”)", 'a(x="b")', "typographic_quotes"),
-    ("a(x=f'{w}')", 'a(x="\\{w}")', "string_prefix"),
+    ("a(x=f'{w}')", "a(x=$w)", "string_prefix"),
+    ('a() -> w\nb(x=f"{w:.1f}")', 'a() -> w\nb(x="{$w:.1f}")', "string_prefix"),
+    ("a(x=`b ${w.y}`)", 'a(x="b {$w.y}")', "other_quotes"),
+    ("if ($w) { a(); } else { b() }", "if $w:\n    a()\nelse:\n    b()", "braces_for_block"),
+    (
+        "for x in $w {\nif $x.y {\na()\n}\nb()\n}\nc()",
+        "for x in $w:\n    if $x.y:\n        a()\n    b()\nc()",
+        "braces_for_block",
+    ),
+    ("v, w = a(), b()", "parallel:\n    a() -> v\n    b() -> w", "assignment_for_arrow"),
+    ("if len($w) is at least 2: a()", "if $w.length >= 2:\n    a()", "python_function"),
+    ("if $w is not empty: a()", "if $w:\n    a()", "other_operator"),
+    ("对 $w 中的每个 x：\n    a()", "for x in $w:\n    a()", "full_width_punctuation"),
+    ("第二步：调用 a()，结果保存为 w", "a() -> w", "other_arrow"),
     ("$a(x=1) -> w", "a(x=1) -> w", "marked_tool"),
     ("b(x=a(y=1))", "a(y=1) -> _1_1\nb(x=$_1_1)", "nested_call"),
     ("a() if $w", "if $w:\n    a()", "condition_behind"),
@@ -98,7 +128,9 @@ FIXES = [
 ]
 
 
-@pytest.mark.parametrize(("source", "meant", "kind"), FIXES, ids=[kind for _, _, kind in FIXES])
+@pytest.mark.parametrize(
+    ("source", "meant", "kind"), FIXES, ids=[f"{kind}-{place}" for place, (_, _, kind) in enumerate(FIXES)]
+)
 def test_drift_is_mended_and_written_down(source, meant, kind):
     plan = read(source)
     assert not plan.problems

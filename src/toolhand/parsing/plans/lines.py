@@ -10,18 +10,32 @@ from typing import Final
 from toolhand.core.messages import Fix
 from toolhand.parsing.costs import fix
 
-_TOKEN: Final = re.compile(
+_PIECE: Final = (
     r"""(?P<string>"{3}(?:[^"\\]|\\.|"(?!""))*(?:"{3}|\Z)|'{3}(?:[^'\\]|\\.|'(?!''))*(?:'{3}|\Z)"""
-    r"""|"(?:[^"\\\n]|\\.)*(?:"|(?=\n)|\Z)|'(?:[^'\\\n]|\\.)*(?:'|(?=\n)|\Z)|[“”][^“”"\n]*[“”"]?|「[^」\n]*」?|‘[^’\n]*’?)"""
+    r"""|"(?:[^"\\\n]|\\.)*(?:"|(?=\n)|\Z)|'(?:[^'\\\n]|\\.)*(?:'|(?=\n)|\Z)|[“”][^“”"\n]*[“”"]?|「[^」\n]*」?|‘[^’\n]*’?%s)"""
     r"""|(?P<comment>\#[^\n]*|//[^\n]*)|(?P<newline>\n)|(?P<open>[(\[{（［｛【])|(?P<close>[)\]}）］｝】])"""
-    r"""|(?P<arrow>->|→|➜|—>)|(?P<other>[^"'“”「‘#/\n()\[\]{}（）［］｛｝【】\-→➜—]+|.)""",
-    re.DOTALL,
+    r"""|(?P<arrow>->|→|➜|⟶|—>)|(?P<other>[^"'“”「‘#/\n()\[\]{}（）［］｛｝【】\-→➜⟶—%s]+|.)"""
 )
+_OUTSIDE: Final = re.compile(_PIECE % ("", ""), re.DOTALL)
+_WITHIN: Final = re.compile(_PIECE % (r"|`[^`]*`", "`"), re.DOTALL)
+"""Where a value may stand, also with the text marks of JavaScript; elsewhere those mark code."""
+_VALUE_NEXT: Final = re.compile(r"(?:return|返回|[=:+])[ \t]*$", re.IGNORECASE)
+_OPERATOR_LAST: Final = re.compile(r"(?:[=<>!+,:]|\b(?:in|of|is|contains|and|or|not))\s*$", re.IGNORECASE)
+_ELSE_NEXT: Final = re.compile(r"[\s;]*(?:else|elif|elsif|否则)", re.IGNORECASE)
 _HALF: Final = str.maketrans(
     "（）［］｛｝【】，、；：＝＜＞！＋．＄　“”「」‘’", '()[]{}[],,;:=<>!+.$ """"\'\''
 )
-_MARK: Final = re.compile(
-    r"(?:(?:\d{1,2}(?:\.\d{1,2})*[.)、:]|[-*•](?=\s)|步骤\s*\d{1,2}\s*[:.]?|step\s*\d{1,2}\s*[:.]?)\s*)+",
+_COUNT: Final = r"(?:\d{1,2}|[一二三四五六七八九十]{1,3})"
+MARK: Final = (
+    r"(?:(?:\*\*|__)?(?:\d{1,2}(?:\.\d{1,2})*[.)、：:,](?!\d)|\d{1,2}(?:\.\d{1,2})+(?=[ \t])|[①-⑳]"
+    rf"|[-*•](?=\s)(?:[ \t]+\[[ xX]?\])?|(?:步骤|step)[ \t]*{_COUNT}[ \t]*[:：.、,]?|第{_COUNT}步[ \t]*[:：、，,]?)"
+    r"(?:\*\*|__)?[:：]?[ \t]*)"
+)
+"""What stands before a step in a list: its number, in figures or in words, or a bullet; bold or not."""
+
+_MARKS: Final = re.compile(MARK + "+", re.IGNORECASE)
+_HEAD: Final = re.compile(
+    rf"\s*{MARK}*(?:(?:if|when|elif|elsif|else|for|foreach|parallel)(?![A-Za-z_])|如果|若|否则|对|遍历|并行|同时)",
     re.IGNORECASE,
 )
 MOST_RESTARTS: Final = 10
@@ -51,50 +65,101 @@ class Line:
 
 def logical_lines(source: str) -> Iterator[Line]:
     """The statements of a plan, in one walk over its text."""
-    source = source.replace("\r\n", "\n").replace("\t", "    ")
-    raw = source.split("\n")
-    pieces: list[str] = []
-    open_marks: list[str] = []
-    fixes: dict[str, Fix] = {}
-    number = at = 1
-    pos = begun = restarts = 0
-    while pos <= len(source):
-        match = _TOKEN.match(source, pos)
-        if (match is None or match["arrow"]) and open_marks and at > number and restarts < MOST_RESTARTS:
-            # A bracket that nothing closes: it costs its own line and not all that follow.
-            restarts, at = restarts + 1, number
-            pos = source.index("\n", begun)
-            pieces, open_marks = [source[begun:pos]], []
-            continue
-        if match is None or (match["newline"] and not open_marks):
-            if line := _line(number, "".join(pieces), raw[number - 1], fixes):
-                yield line
-            number, pieces, fixes, open_marks = at + 1, [], {}, []
-            begun = pos + 1
-        if match is None:
-            return
-        token, pos = match[0], match.end()
-        if (
-            match["string"]
-            and open_marks
-            and source[pos : pos + 1] == "\n"
-            and (stop := source.find(token[0], pos)) >= 0
-        ):
-            fixes.setdefault("raw_newline", fix("raw_newline"))
-            at += source.count("\n", pos, stop)
-            token, pos = token + source[pos : stop + 1].replace("\n", "\\n"), stop + 1
-        at += token.count("\n")
-        if match["comment"]:
-            fixes.setdefault("comment", fix("comment"))
-        elif match["newline"]:
-            pieces.append(" " if open_marks else "")
-        elif match["string"]:
-            pieces.append(_string(token, fixes))
+    return _Walk(source.replace("\r\n", "\n").replace("\t", "    ")).lines()
+
+
+class _Walk:
+    """One walk over a text: what it has of a line so far, and what is open."""
+
+    def __init__(self, source: str) -> None:
+        self.source, self.raw = source, source.split("\n")
+        self.number = self.at = 1
+        self.pos = self.begun = self.restarts = 0
+        self.pieces: list[str] = []
+        self.open_marks: list[str] = []
+        self.fixes: dict[str, Fix] = {}
+        self.blocks: list[int] = []  # how far the heads are indented whose blocks stand in braces
+
+    def lines(self) -> Iterator[Line]:
+        while self.pos <= len(self.source):
+            match = self._token()
+            if (match is None or match["arrow"]) and self._restarts():
+                continue
+            if match is None or (match["newline"] and not self.open_marks):
+                yield from self._taken(self.at + 1, self.pos + 1)
+                self.open_marks = []
+            if match is None:
+                return
+            token = self._read(match)
+            if match["comment"]:
+                self.fixes.setdefault("comment", fix("comment"))
+            elif match["newline"]:
+                self.pieces.append(" " if self.open_marks else "")
+            elif match["string"]:
+                self.pieces.append(_string(token, self.fixes))
+            elif not self.open_marks and (found := self._brace(token)) is not None:
+                yield from found
+            else:
+                self.pieces.append(_mark(match, token, self.open_marks, self.fixes))
+
+    def _token(self) -> re.Match[str] | None:
+        is_value = self.open_marks or (self.pieces and _VALUE_NEXT.search(self.pieces[-1][-20:]))
+        return (_WITHIN if is_value else _OUTSIDE).match(self.source, self.pos)
+
+    def _read(self, match: re.Match[str]) -> str:
+        """The token's text; of a string that goes over lines inside brackets the whole of it."""
+        token, self.pos = match[0], match.end()
+        if match["string"] and self.open_marks and self.source[self.pos : self.pos + 1] == "\n":
+            stop = self.source.find(token[0], self.pos)
+            if stop >= 0:
+                self.fixes.setdefault("raw_newline", fix("raw_newline"))
+                self.at += self.source.count("\n", self.pos, stop)
+                token += self.source[self.pos : stop + 1].replace("\n", "\\n")
+                self.pos = stop + 1
+        self.at += token.count("\n")
+        return token
+
+    def _restarts(self) -> bool:
+        """Goes back where a bracket is never closed: it costs its own line and not all that follow."""
+        if not self.open_marks or self.at <= self.number or self.restarts >= MOST_RESTARTS:
+            return False
+        self.restarts, self.at = self.restarts + 1, self.number
+        self.pos = self.source.index("\n", self.begun)
+        self.pieces, self.open_marks = [self.source[self.begun : self.pos]], []
+        return True
+
+    def _taken(self, number: int, begun: int) -> Iterator[Line]:
+        """The line that has ended; the next begins there."""
+        line = _line(self.number, "".join(self.pieces), self.raw[self.number - 1], self.fixes)
+        if line is not None:
+            if self.blocks:  # the braces say what belongs to them, however it is indented
+                line.indent = max(line.indent, self.blocks[-1] + 1)
+            yield line
+        self.number, self.begun, self.pieces, self.fixes = number, begun, [], {}
+
+    def _brace(self, token: str) -> list[Line] | None:
+        """The lines that a block's brace ends; None for what is none."""
+        half, text = token.translate(_HALF), "".join(self.pieces)
+        if half == "{" and _HEAD.match(text) and not _OPERATOR_LAST.search(text):
+            self.fixes.setdefault("braces_for_block", fix("braces_for_block"))
+            self.pieces.append(":")
+            found = list(self._taken(self.at, self.pos))
+            self.blocks.append(found[0].indent)
+        elif half == "}" and self.blocks:
+            found = list(self._taken(self.at, self.pos))
+            indent = self.blocks.pop()
+            if not _ELSE_NEXT.match(self.source, self.pos):
+                found.append(Line(self.at, indent, "end", self.raw[self.at - 1].rstrip()))
         else:
-            pieces.append(_mark(match, token, open_marks, fixes))
+            return None
+        self.pieces = [" " * indent] if half == "}" else []
+        return found
 
 
 def _string(token: str, fixes: dict[str, Fix]) -> str:
+    if token[0] == "`":
+        fixes.setdefault("other_quotes", fix("other_quotes", before="`", after='"'))
+        return '"' + token[1:-1].replace('"', '\\"').replace("\n", "\\n") + '"'
     if token[0] not in "“”「‘":
         return token
     inner = token[1:-1] if token[-1] in '“”"」’' and len(token) > 1 else token[1:]
@@ -121,7 +186,7 @@ def _line(number: int, text: str, raw: str, fixes: dict[str, Fix]) -> Line | Non
     """The line without blanks, its number, a list's mark and a full stop; None where nothing is left."""
     bare = text.lstrip()
     indent = len(text) - len(bare)
-    mark = _MARK.match(bare)
+    mark = _MARKS.match(bare)
     if mark:
         fixes["numbered_line"] = fix("numbered_line", before=mark[0].strip())
         bare = bare[mark.end() :]

@@ -40,10 +40,11 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """`$name.key[0]`: a step's result or a part of it."""
+    """`$name.key[0]`: a step's result or a part of it. `shape`: how a number stands in a text, as Python's formats say."""
 
     name: str
     path: tuple[str | int, ...] = ()
+    shape: str = ""
 
     def __str__(self) -> str:
         return self.written('"')
@@ -65,7 +66,9 @@ class Template:
 
     def __str__(self) -> str:
         texts = (
-            quoted(part)[1:-1] if isinstance(part, str) else f"{{{part.written(_SINGLE)}}}"
+            quoted(part)[1:-1]
+            if isinstance(part, str)
+            else f"{{{part.written(_SINGLE)}{part.shape and ':' + part.shape}}}"
             for part in self.parts
         )
         return f'"{"".join(texts)}"'

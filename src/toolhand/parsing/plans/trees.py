@@ -26,11 +26,22 @@ from toolhand.parsing.plans.nodes import (
 from toolhand.parsing.plans.texts import PATH, path, reference
 
 _WORDS: Final = {"true": True, "false": False, "null": None, "none": None, "nil": None}
+_LOOP_WORDS: Final = frozenset(["FOR", "IN", "THEN", "LET", "EACH", "WITHIN"])
+_KINDS: Final = {
+    "MORE": ">",
+    "LESS": "<",
+    "AT_LEAST": ">=",
+    "AT_MOST": "<=",
+    "SAME": "==",
+    "OTHER": "!=",
+    "IS": "==",
+    "CONTAINS": "contains",
+    "IN": "in",
+    "NOT": "not",
+}
 _OPERATORS: Final = {
     "=": "==", "===": "==", "<>": "!=", "!==": "!=", "≥": ">=", "≤": "<=", "≠": "!=", "等于": "==", "不等于": "!=", "大于": ">",
-    "小于": "<", "大于等于": ">=", "小于等于": "<=", "is": "==", "equals": "==", "是": "==", "includes": "contains",
-    "include": "contains", "has": "contains", "包含": "contains", "含有": "contains", "of": "in", "在": "in", "不": "not",
-    "没有": "not", "!": "not", "非": "not",
+    "小于": "<", "大于等于": ">=", "小于等于": "<=",
 }  # fmt: skip
 
 
@@ -84,7 +95,10 @@ class Builder:
     # ------------------------------------------------------------------ lines
     def _steps(self, children: list[Any]) -> Head:
         is_marked = getattr(children[0], "type", "") == "PARALLEL"
-        groups = [self._step(child) for child in children if not hasattr(child, "type")]
+        groups = [
+            self._step(child)
+            for child in _paired([child for child in children if not hasattr(child, "type")])
+        ]
         found = [statement for group in groups for statement in group]
         if not is_marked and len(groups) == 1:
             return Head("statements", body=tuple(found))
@@ -119,7 +133,9 @@ class Builder:
 
     def _for_line(self, children: list[Any]) -> Head:
         before: list[Statement] = []
-        trees = [child for child in children if getattr(child, "type", "") not in {"FOR", "IN", "THEN"}]
+        trees = [child for child in children if getattr(child, "type", "") not in _LOOP_WORDS]
+        if any(getattr(child, "type", "") == "EACH" for child in children):
+            trees[:2] = trees[1::-1]  # the list first, then the name
         name = self._target(trees[0])
         items = self._value(trees[1], before)
         self.saved.add(name)
@@ -232,7 +248,11 @@ class Builder:
         parts = tree.children
         match tree.data:
             case "call":
-                return self._call(parts)
+                call = self._call(parts)
+                is_known = call.name in {"len", "str"} and list(call.arguments) == [0] and not call.path
+                return (
+                    self._plain_call(call) if is_known and isinstance(call.arguments[0], Reference) else call
+                )
             case "list":
                 return ListOf(tuple(self._any(part) for part in parts))
             case "object":
@@ -244,6 +264,10 @@ class Builder:
                 return reference(str(parts[0]))
             case "joined":
                 return self._joined([self._any(part) for part in parts])
+            case "empty" | "full":
+                value = self._any(parts[0])
+                self._took("other_operator", before=str(parts[1]))
+                return Test("not", (value,)) if tree.data == "empty" else value
             case "negated":
                 return Test("not", (self._any(parts[1]),))
             case "either" | "both":
@@ -274,6 +298,12 @@ class Builder:
                 self._took("positional_argument")
         return _Call(name, arguments, tail)
 
+    def _plain_call(self, call: _Call) -> Any:
+        """Two functions of Python that say what the language has: the length of a result, and a result as text."""
+        (value,) = call.arguments.values()
+        self._took("python_function", before=call.name)
+        return Reference(value.name, (*value.path, "length")) if call.name == "len" else value
+
     def _key(self, token: Any) -> str:
         return texts.plain_text(str(token)) if token.type == "STRING" else str(token).lstrip("$")
 
@@ -284,7 +314,12 @@ class Builder:
 
     def _comparison(self, tree: Any, left: Any, right: Any) -> Test:
         said = [str(token).lower() for token in tree.children]
-        words = [_OPERATORS.get(word, word) for word in said]
+        kinds = [token.type for token in tree.children]
+        words = [
+            _KINDS.get(kind) or _OPERATORS.get(word, word) for kind, word in zip(kinds, said, strict=True)
+        ]
+        if words[-1] == "in":
+            words = words[-2:] if "not" in words else words[-1:]  # `is in` is `in`
         if said not in (words, ["is", "not"]):
             self._took("other_operator", before=" ".join(said), after=" ".join(words))
         if words[-1] == "not":
@@ -331,7 +366,23 @@ class Builder:
     def _string(self, text: str) -> Expression:
         if text[0] in "fFrR":
             self._took("string_prefix", before=text[0])
+        if texts.has_formula(text, self.saved):
+            raise Wrong("arithmetic")
         found = texts.text(text, self.saved)
         if isinstance(found, Reference):
             self._took("quoted_variable", before=text, after=str(found))
         return found
+
+
+def _paired(steps: list[Any]) -> list[Any]:
+    """`a, b = f(), g()`, which the grammar takes for the steps `a`, `b = f()` and `g()`, as two assignments."""
+    middle = next((place for place, step in enumerate(steps) if step.data == "assigned"), 0)
+    names, others = steps[:middle], steps[middle + 1 :]
+    alone = [step for step in (*names, *others) if step.data == "kept" and len(step.children) == 1]
+    is_named = all(getattr(step.children[0], "type", "") in {"WORD", "REFERENCE"} for step in names)
+    if not middle or len(names) != len(others) or len(alone) != len(names) + len(others) or not is_named:
+        return steps
+    tree, (last, sign, first) = type(steps[middle]), steps[middle].children[-3:]
+    targets = [*(tree("target", step.children) for step in names), last]
+    values = [first, *(step.children[0] for step in others)]
+    return [tree("assigned", [target, sign, value]) for target, value in zip(targets, values, strict=True)]

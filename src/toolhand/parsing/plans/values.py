@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -45,7 +46,8 @@ def value_of(expression: Expression, variables: Mapping[str, Any]) -> Any:
             return _referred(expression, variables)
         case Template(parts=parts):
             return "".join(
-                part if isinstance(part, str) else text_of(_referred(part, variables)) for part in parts
+                part if isinstance(part, str) else _shaped(_referred(part, variables), part.shape)
+                for part in parts
             )
         case ListOf(items=items):
             return [value_of(item, variables) for item in items]
@@ -57,6 +59,14 @@ def value_of(expression: Expression, variables: Mapping[str, Any]) -> Any:
 def text_of(value: Any) -> str:
     """A value as it stands in a text."""
     return value if isinstance(value, str) else json.dumps(jsonable(value), ensure_ascii=False)
+
+
+def _shaped(value: Any, shape: str) -> str:
+    """A value as it stands in a text, a number in the shape that is asked for."""
+    if shape and isinstance(value, int | float):
+        with contextlib.suppress(ValueError):
+            return format(value, shape)
+    return text_of(value)
 
 
 def holds(expression: Expression, variables: Mapping[str, Any]) -> bool:

@@ -7,25 +7,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from toolhand.parsing.plans.lines import MARK
 from toolhand.tools.collection import ToolCollection
 
 Kind: TypeAlias = Literal["call", "word", "blank", "prose"]
 
-_MARK: Final = r"[ \t>]*(?:(?:\d{1,2}(?:\.\d{1,2})*[.)、：:]|[-*•](?=\s)|步骤[ \t]*\d+[:：.]?|step[ \t]*\d+[:：.]?)[ \t]*)*`?"
+_MARK: Final = rf"[ \t>]*{MARK}*`?"
 _NAMED: Final = re.compile(
     _MARK + r"(?:(?:in[ \t]+)?parallel[ \t:：]+|(?:同时|并行)[ \t:：]+)?(?:(?:let|set|var|const)[ \t]+)?"
-    r"(?P<kept>\$?[^\W\d]\w*[ \t]*(?::=|=(?!=)|<-|←)[ \t]*)?(?:await[ \t]+)?\$?(?P<name>[^\W\d][\w.\-]*)[ \t]*[(（]",
+    r"(?P<kept>\$?[^\W\d]\w*(?:[ \t]*,[ \t]*\$?[^\W\d]\w*){0,8}[ \t]*(?::=|=(?!=)|<-|←)[ \t]*)?"
+    r"(?:(?:await|call|invoke|execute|run|调用|执行)[ \t]+|(?:调用|执行)(?=[A-Za-z_$]))?\$?(?P<name>[^\W\d][\w.\-]*)[ \t]*[(（]",
     re.IGNORECASE,
 )
 _CONTROL: Final = re.compile(
     _MARK
     + r"(?P<word>if|when|elif|elsif|else|otherwise|for|foreach|parallel|in parallel|return|end|endif|endfor|pass|done|while"
-    r"|如果|若|否则|遍历|对于?每|返回|结束|并行|同时)(?![\w(（.]{0,1}[A-Za-z_(（.])",
+    r"|如果|若|否则|遍历|对于?每|对于?(?=[ \t]*\$)|返回|结束|并行|同时)(?![\w(（.]{0,1}[A-Za-z_(（.])",
     re.IGNORECASE,
 )
-_CLOSED: Final = re.compile(r"(?:[:：{]|\bthen|那么)[ \t]*(?:(?:#|//).*)?$")
+_CLOSED: Final = re.compile(r"(?:[:：{]|\b(?:then|do)|那么|则)[ \t]*(?:(?:#|//).*)?$")
 _ALONE: Final = re.compile(
-    r"(?:end|endif|endfor|end (?:if|for|parallel)|pass|done|else|otherwise|结束|否则)[ \t:：;。]*$",
+    r"(?:end|end[ _]?(?:if|for|foreach|parallel)|pass|done|else|otherwise|结束(?:如果|循环|遍历|并行)?|否则)[ \t:：;。]*$",
     re.IGNORECASE,
 )
 _KEPT: Final = re.compile(
@@ -33,27 +35,42 @@ _KEPT: Final = re.compile(
     + r"(?:(?:(?:let|set|var|const)[ \t]+)?\$?[^\W\d]\w*[ \t]*(?::=|=(?!=))[ \t]*[$\"'\[{\d“]"
     + r"|\$[^\W\d]\w*[^\s]*[ \t]*(?:->|→|=>)[ \t]*\$?\w+[ \t]*$)"
 )
-_ARROW: Final = re.compile(r"[)）][ \t]*(?:->|→|=>|⇒|➜)[ \t]*\$?[^\W\d]\w*[ \t]*[;；。]?[ \t]*(?:#.*)?$")
+_ARROW: Final = re.compile(
+    r"[)）][ \t]*(?:[-—]{1,3}>|→|⟶|=>|⇒|➜)[ \t]*\$?[^\W\d]\w*[ \t]*[;；。]?[ \t]*(?:#.*)?$"
+)
 _WHOLE_CALL: Final = re.compile(r"[)）][ \t]*[;；。]?[ \t]*(?:(?:#|//).*)?$")
 # Words behind the last bracket that no step has there: a sentence that begins with a call.
 _GOES_ON: Final = re.compile(
-    r"[)）][ \t]*(?!(?:as|into|if|when|and|then|存为|保存|赋值|如果|并且|同时)(?![A-Za-z]))"
-    r"(?:[A-Za-z]+[ \t,]+[A-Za-z]+[^()（）\"“>→$]*|[，,]?[\u4e00-\u9fff]{2}[^()（）\"“>→$]*)$"
+    r"[)）][ \t]*(?!(?:as|into|if|when|and|then|saved?|stored?|存为|保存|赋值|记为|如果|并|同时)(?![A-Za-z]))"
+    r"(?:[A-Za-z]+[ \t,]+[A-Za-z]+[^()（）\"“>→$]*|[，,]?(?!并?[把将]?(?:结果)?[保存记命赋])[\u4e00-\u9fff]{2}[^()（）\"“>→$]*)$"
+)
+_BRACE: Final = re.compile(r"[ \t]*\}[ \t;}]*(?:(?:else|elif|elsif|否则).*)?$", re.IGNORECASE)
+# Blocks of other languages: a plan with one is refused, and what stands in it must not pass for a step without one.
+_OTHER_BLOCK: Final = re.compile(
+    _MARK
+    + r"(?:(?:try|finally|loop)[ \t]*[:{]|\}?[ \t]*(?:except|catch|repeat|loop|switch|match)\b.*[:{]"
+    + r"|with[ \t].*[ \t]as[ \t]+\w+:|(?:async[ \t]+)?(?:def|function)[ \t]+\w+[ \t]*\(.*|class[ \t]+\w+[ \t]*[:({].*)[ \t]*$",
+    re.IGNORECASE,
 )
 _SAID_ARROW: Final = re.compile(r"->|→")
 _VALUE: Final = re.compile(r"[ \t:：(（]*(?:\$|f?[\"'“「{\[]|\w+[ \t]*[;；。]?$)")
 _CALL_IN: Final = re.compile(r"([^\W\d][\w.\-]*)[ \t]*[(（]")
-_BEGUN: Final = re.compile(_MARK + r"\$?[\w.\-]{0,60}[ \t]*$")
+_NAMES: Final = r"(?:\$?\w{1,40}[ \t]*,[ \t]*){0,8}"
+_BEGUN: Final = re.compile(rf"[ \t>]*[*_]{{0,2}}{_MARK}[*_]{{0,2}}{_NAMES}\$?[\w.\-]{{0,60}}[ \t]*$")
 _MAY_BE: Final = re.compile(
     _MARK
-    + r"\$?(?:let[ \t]+|set[ \t]+|var[ \t]+|const[ \t]+|await[ \t]+)?[\w.\-\[\]\"']{0,80}[ \t]*(?:[(（=:<←\[$]|->|→)"
+    + r"\$?(?:let[ \t]+|set[ \t]+|var[ \t]+|const[ \t]+|(?:await|call|invoke|execute|run|调用|执行)[ \t]+)?"
+    + _NAMES
+    + r"[\w.\-\[\]\"']{0,80}[ \t]*(?:[(（=:<←\[$]|->|→)"
 )
 _LONG_HEAD: Final = 400
 _MARK_ONLY: Final = re.compile(r"[\s>\d.)、：:\-*•`#]*")
 _CONTROL_BEGUN: Final = re.compile(
     _MARK
     + r"(?:if|when|elif|elsif|else|otherwise|for|foreach|parallel|in|return|end|pass|done|while|let|set|var|const|await|step"
-    r"|如|若|否|遍|对|返|结|并|同|步)\b|" + _MARK + r"[如若否遍对返结并同步]",
+    r"|call|invoke|execute|run|try|finally|loop|except|catch|repeat|switch|match|with|async|def|function|class)\b|"
+    + _MARK
+    + r"[如若否遍对返结并同步第调执]",
     re.IGNORECASE,
 )
 
@@ -63,6 +80,8 @@ def kind_of(line: str, tools: ToolCollection) -> Kind:
     bare = line.strip()
     if not bare or bare.startswith(("#", "//")):
         return "blank"
+    if _OTHER_BLOCK.match(line):
+        return "word"
     named = _NAMED.match(line)
     if named and _GOES_ON.search(line):
         return "prose"
@@ -127,7 +146,7 @@ def runs(text: str, tools: ToolCollection, closed: Sequence[tuple[int, int]]) ->
         kind: Kind = (
             "prose" if is_shut or line.lstrip().startswith("```") else kind_of(line.rstrip("\r\n"), tools)
         )
-        if run is not None and depth > 0 and not is_shut:
+        if run is not None and not is_shut and (depth > 0 or _BRACE.match(line)):
             kind = "word" if kind == "prose" else kind  # a call over several lines
         if kind == "blank":
             continue
