@@ -65,25 +65,29 @@ def _kept(node: ast.AST, names: Collection[str]) -> list[ast.expr]:
 
 def _leaves(part: ast.expr) -> Iterator[ast.expr]:
     """The names and calls whose values make up an expression, not those that are only arguments of one of them."""
-    parts: list[ast.expr] = []
-    if isinstance(part, ast.Call):
-        yield part
-        if isinstance(part.func, ast.Attribute) and part.func.attr == "values":
-            parts = [part.func.value]
-    elif isinstance(part, ast.Name):
-        yield part
-    elif isinstance(part, ast.Starred | ast.NamedExpr | ast.DictComp | ast.Subscript):
-        parts = [part.value]
-    elif isinstance(part, ast.List | ast.Tuple | ast.Set):
-        parts = part.elts
-    elif isinstance(part, ast.ListComp | ast.SetComp | ast.GeneratorExp):
-        parts = [part.elt]
-    elif isinstance(part, ast.Dict):
-        parts = part.values
-    elif isinstance(part, ast.IfExp):
-        parts = [part.body, part.orelse]
-    for one in parts:
-        yield from _leaves(one)
+    waiting = [part]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, ast.Name | ast.Call):
+            yield one
+        waiting += _parts(one)
+
+
+def _parts(one: ast.expr) -> list[ast.expr]:
+    match one:
+        case ast.Call(func=ast.Attribute(attr="values", value=value)):
+            return [value]
+        case ast.Starred() | ast.NamedExpr() | ast.DictComp() | ast.Subscript():
+            return [one.value]
+        case ast.List() | ast.Tuple() | ast.Set():
+            return one.elts
+        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
+            return [one.elt]
+        case ast.Dict():
+            return one.values
+        case ast.IfExp():
+            return [one.body, one.orelse]
+    return []
 
 
 def _is_tool(function: ast.expr, tools: Collection[str]) -> bool:

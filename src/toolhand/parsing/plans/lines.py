@@ -20,7 +20,10 @@ _OUTSIDE: Final = re.compile(_PIECE % ("", ""), re.DOTALL)
 _WITHIN: Final = re.compile(_PIECE % (r"|`[^`]*`", "`"), re.DOTALL)
 """Where a value may stand, also with the text marks of JavaScript; elsewhere those mark code."""
 _VALUE_NEXT: Final = re.compile(r"(?:return|返回|[=:+])[ \t]*$", re.IGNORECASE)
-_OPERATOR_LAST: Final = re.compile(r"(?:[=<>!+,:]|\b(?:in|of|is|contains|and|or|not))\s*$", re.IGNORECASE)
+_GOES_ON: Final = re.compile(
+    r"(?:[=<>!+,:]|\b(?:if|when|elif|elsif|in|of|is|contains|and|or|not)|如果|若|包含|在)\s*$", re.IGNORECASE
+)
+"""Behind this a brace begins an object."""
 _ELSE_NEXT: Final = re.compile(r"[\s;]*(?:else|elif|elsif|否则)", re.IGNORECASE)
 _HALF: Final = str.maketrans(
     "（）［］｛｝【】，、；：＝＜＞！＋．＄　“”「」‘’", '()[]{}[],,;:=<>!+.$ """"\'\''
@@ -139,20 +142,24 @@ class _Walk:
 
     def _brace(self, token: str) -> list[Line] | None:
         """The lines that a block's brace ends; None for what is none."""
-        half, text = token.translate(_HALF), "".join(self.pieces)
-        if half == "{" and _HEAD.match(text) and not _OPERATOR_LAST.search(text):
-            self.fixes.setdefault("braces_for_block", fix("braces_for_block"))
-            self.pieces.append(":")
-            found = list(self._taken(self.at, self.pos))
-            self.blocks.append(found[0].indent)
-        elif half == "}" and self.blocks:
+        half = token.translate(_HALF)
+        if half == "}" and self.blocks:
             found = list(self._taken(self.at, self.pos))
             indent = self.blocks.pop()
             if not _ELSE_NEXT.match(self.source, self.pos):
                 found.append(Line(self.at, indent, "end", self.raw[self.at - 1].rstrip()))
-        else:
+            self.pieces = [" " * indent]
+            return found
+        if (
+            half != "{"
+            or not _HEAD.match("".join(self.pieces[:12]))
+            or _GOES_ON.search("".join(self.pieces[-4:]))
+        ):
             return None
-        self.pieces = [" " * indent] if half == "}" else []
+        self.fixes.setdefault("braces_for_block", fix("braces_for_block"))
+        self.pieces.append(":")
+        found = list(self._taken(self.at, self.pos))
+        self.blocks.append(found[0].indent)
         return found
 
 

@@ -7,11 +7,14 @@ import builtins
 import difflib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final, Literal
 
 from toolhand.core.language import Language
 
-MOST_CHARACTERS: Final = 200_000
+MOST_CHARACTERS: Final = 50_000
+"""No task needs a longer one, and it is looked at before it runs."""
+MOST_PROBLEMS: Final = 10
 _GIVEN: Final = frozenset(
     [
         "api",
@@ -98,30 +101,34 @@ def problems_of(
     bound = {name for node in nodes for name in _bound(node)}
     loaded = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     is_open = bool(loaded & _HIDDEN) or "*" in bound
-    known = bound | _GIVEN | set(tools) | set(dir(builtins))
-    found: list[Problem] = []
+    known = frozenset(bound | _GIVEN | set(tools) | set(dir(builtins)))
+    found: dict[Problem, None] = {}
+    unknown = cache(_unknown)  # to look for names that are alike takes a while
     for node in _unguarded(tree):
+        if len(found) >= MOST_PROBLEMS:
+            break
         if (
             isinstance(node, ast.Name)
             and isinstance(node.ctx, ast.Load)
             and node.id not in known
             and not is_open
         ):
-            found.append(_unknown(node, node.id, known, language))
+            found[Problem("check", unknown(node.id, known, language), node.lineno)] = None
         if isinstance(node, ast.Call) and isinstance(name := _tool(node, bound), str):
             if name not in tools and not (isinstance(node.func, ast.Attribute) and name in _API):
                 if isinstance(node.func, ast.Attribute):
-                    found.append(_unknown(node, f"api.{name}", [f"api.{one}" for one in tools], language))
+                    others = frozenset(f"api.{one}" for one in tools)
+                    found[Problem("check", unknown(f"api.{name}", others, language), node.lineno)] = None
             elif name in tools and (said := _call(node, name, tools[name], check_call, language)):
-                found.append(Problem("check", said, node.lineno))
-    return list({(one.message, one.line): one for one in found}.values())[:10]
+                found[Problem("check", said, node.lineno)] = None
+    return list(found)
 
 
-def _unknown(node: ast.expr, name: str, known: Collection[str], language: Language) -> Problem:
+def _unknown(name: str, known: frozenset[str], language: Language) -> str:
     words = _WORDS[language]
     near = difflib.get_close_matches(name, known, 3, 0.75)
     hint = words["near"].format(near=", ".join(near)).removesuffix("?") if near else ""
-    return Problem("check", words["name"].format(name=name, near=hint), node.lineno)
+    return words["name"].format(name=name, near=hint)
 
 
 def _bound(node: ast.AST) -> Iterator[str]:
@@ -143,13 +150,14 @@ def _bound(node: ast.AST) -> Iterator[str]:
 
 
 def _unguarded(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but those in the body of a `try` that catches something."""
+    """All nodes but those in the body of a `try` that catches something, in the order of the lines."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
         yield node
         guarded = node.body if isinstance(node, ast.Try | ast.TryStar) and node.handlers else []
-        waiting += [child for child in ast.iter_child_nodes(node) if not any(child is one for one in guarded)]
+        kept = [child for child in ast.iter_child_nodes(node) if not any(child is one for one in guarded)]
+        waiting += reversed(kept)
 
 
 def _tool(node: ast.Call, bound: Collection[str]) -> str | None:

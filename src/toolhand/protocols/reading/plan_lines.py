@@ -41,7 +41,7 @@ _ARROW: Final = re.compile(
 _WHOLE_CALL: Final = re.compile(r"[)）][ \t]*[;；。]?[ \t]*(?:(?:#|//).*)?$")
 # Words behind the last bracket that no step has there: a sentence that begins with a call.
 _GOES_ON: Final = re.compile(
-    r"[)）][ \t]*(?!(?:as|into|if|when|and|then|saved?|stored?|存为|保存|赋值|记为|如果|并|同时)(?![A-Za-z]))"
+    r"[)）]`?[ \t]*(?!(?:as|into|if|when|and|then|saved?|stored?|存为|保存|赋值|记为|如果|并|同时)(?![A-Za-z]))"
     r"(?:[A-Za-z]+[ \t,]+[A-Za-z]+[^()（）\"“>→$]*|[，,]?(?!并?[把将]?(?:结果)?[保存记命赋])[\u4e00-\u9fff]{2}[^()（）\"“>→$]*)$"
 )
 _BRACE: Final = re.compile(r"[ \t]*\}[ \t;}]*(?:(?:else|elif|elsif|否则).*)?$", re.IGNORECASE)
@@ -56,12 +56,15 @@ _SAID_ARROW: Final = re.compile(r"->|→")
 _VALUE: Final = re.compile(r"[ \t:：(（]*(?:\$|f?[\"'“「{\[]|\w+[ \t]*[;；。]?$)")
 _CALL_IN: Final = re.compile(r"([^\W\d][\w.\-]*)[ \t]*[(（]")
 _NAMES: Final = r"(?:\$?\w{1,40}[ \t]*,[ \t]*){0,8}"
-_BEGUN: Final = re.compile(rf"[ \t>]*[*_]{{0,2}}{_MARK}[*_]{{0,2}}{_NAMES}\$?[\w.\-]{{0,60}}[ \t]*$")
+_BEGUN: Final = re.compile(
+    rf"[ \t>]*[*_]{{0,2}}{_MARK}[*_]{{0,2}}{_NAMES}\$?[\w.\-]{{0,60}}[ \t]*$", re.IGNORECASE
+)
 _MAY_BE: Final = re.compile(
     _MARK
     + r"\$?(?:let[ \t]+|set[ \t]+|var[ \t]+|const[ \t]+|(?:await|call|invoke|execute|run|调用|执行)[ \t]+)?"
     + _NAMES
-    + r"[\w.\-\[\]\"']{0,80}[ \t]*(?:[(（=:<←\[$]|->|→)"
+    + r"[\w.\-\[\]\"']{0,80}[ \t]*(?:[(（=:<←\[$]|->|→)",
+    re.IGNORECASE,
 )
 _LONG_HEAD: Final = 400
 _MARK_ONLY: Final = re.compile(r"[\s>\d.)、：:\-*•`#]*")
