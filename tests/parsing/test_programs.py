@@ -114,14 +114,14 @@ def test_looking_is_linear() -> None:
     assert large < max(12 * small, 0.5)
 
 
-@pytest.mark.parametrize("name", ["nothing_{}", "print{}", "nothing", "api.nothing_{}", "value_{}"])
+@pytest.mark.parametrize("name", ["nothing_{}", "print{}", "nothing", "api.nothing_{}()", "value_{}"])
 def test_what_is_wrong_in_thousands_of_places_is_told_ten_times(name):
     code = "\n".join(
-        [*(f"value_{place}x = 1" for place in range(1_000)), *(name.format(place) for place in range(3_000))]
+        [*(f"value_{place}x = 1" for place in range(500)), *(name.format(place) for place in range(2_000))]
     )
     assert cpu_seconds(lambda: found(code), times=1) < 5
     assert 0 < len(found(code)) <= 10
-    assert found(code)[0][0] == 1_001
+    assert found(code)[0][0] == 501
 
 
 def test_a_choice_among_thousands_is_looked_through():
