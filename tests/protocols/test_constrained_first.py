@@ -10,7 +10,8 @@ from toolhand.core.messages import Message, Note, Text, ToolCall, ToolResult, Va
 from toolhand.core.tools import ToolChoice
 from toolhand.ladder import Ladder, Profile
 from toolhand.protocols.constrained import PROTOCOL as CONSTRAINED
-from toolhand.protocols.constrained_first import PROTOCOL, has_result, opens_a_step
+from toolhand.protocols.constrained_first import PROTOCOL
+from toolhand.protocols.next_steps import has_result, opens_a_step
 from toolhand.testing import ScriptedModel
 
 AUTO = ToolChoice()

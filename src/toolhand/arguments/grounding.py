@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from toolhand.arguments.grounds import HAN, Grounds
+from toolhand.arguments.relations import Around, describes, tools_that_tell, words_of
 from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.jsonable import jsonable
 from toolhand.core.language import Language
@@ -24,18 +25,19 @@ _WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
     "en": {
         "invented": "The value {value} of '{name}' is neither in the conversation nor in a result: nobody gave it.",
         "named": "The value {value} of '{name}' is what something is called, and no id.",
+        "described": "The value {value} of '{name}' only describes what has to be found first.",
         "tool": "First call {tools}, which can tell it; then call '{tool}' with what it gives.",
         "user": "Take it from a result of another tool, or ask the user for it.",
     },
     "zh": {
         "invented": "“{name}”的值 {value} 在对话和结果中都没有出现过，不是谁给出的。",
         "named": "“{name}”的值 {value} 是名称，不是编号。",
+        "described": "“{name}”的值 {value} 只是描述，要先查到它指的是什么。",
         "tool": "请先调用 {tools} 查到它，再用查到的值调用 {tool}。",
         "user": "请从其他工具的结果中取得它，或者询问用户。",
     },
 }
 
-_PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[\u3400-\u9fff]+")
 _ID_WORDS: Final = frozenset({"id", "ids", "uuid", "guid", "email"})
 _ID_NAME: Final = re.compile(r"(?:编号|单号|订单号|工号|账号|卡号|邮箱|流水号)$")
 _ID_TOLD: Final = re.compile(r"\b(?:id|uuid|identifier)\b|编号|单号|工号|流水号", re.IGNORECASE)
@@ -56,7 +58,7 @@ def checked_values(
     An optional id that nobody gave is left out of its call; a required one makes the call broken.
 
     Args:
-        calls: bound calls.
+        calls: bound calls of one reply.
         grounds: what was said.
         tools: what may be called; the problem names those that can tell the id.
         language: of the problem's words.
@@ -65,7 +67,10 @@ def checked_values(
     broken: list[ToolCall] = []
     for call in calls:
         tool = tools.get(call.name)
-        invented = [] if tool is None else list(_invented(call, tool, grounds, tools))
+        invented: list[str] = []
+        if tool is not None:
+            around = Around(call=call, tool=tool, beside=calls, grounds=grounds, tools=tools)
+            invented = list(_invented(around))
         if tool is None or not invented:
             good.append(call)
             continue
@@ -78,16 +83,36 @@ def checked_values(
     return tuple(good), tuple(broken)
 
 
-def _invented(call: ToolCall, tool: Tool, grounds: Grounds, tools: ToolCollection) -> Iterator[str]:
+def _invented(around: Around) -> Iterator[str]:
+    tool = around.tool
     ids = id_parameters(tool)
-    for name, value in call.arguments.items():
+    for name, value in around.call.arguments.items():
         if name not in ids:
+            if name in tool.required and describes(name, value, around):
+                yield name
             continue
         values = value if isinstance(value, list) else [value]
-        if any(_looks_made_up(item, name) and not grounds.holds(item) for item in values) or (
-            any(map(_is_title, values)) and name in tool.required and _can_be_told(name, tool, tools)
+        if any(_looks_made_up(item, name) and not around.grounds.holds(item) for item in values) or (
+            name in tool.required
+            and _can_be_told(name, tool, around.tools)
+            and any(_is_title(item) or _is_word_for(item, name, around) for item in values)
         ):
             yield name
+
+
+def _is_word_for(value: object, name: str, around: Around) -> bool:
+    """Whether a value for an id is only a word for it.
+
+    It is where it was written before what tells it was asked ("newest"), or pieced together of what the user said
+    ("sensor_in_north_tank").
+    """
+    if not isinstance(value, str) or "@" in value or any(character.isdigit() for character in value):
+        return False
+    tellers = {teller.name for teller in tools_that_tell(name, around.tool, around.tools)}
+    if any(one.name in tellers for one in around.beside):
+        return True
+    is_pieced = len([piece for piece in _NOT_WORD.split(value) if piece]) > 1
+    return is_pieced and not around.grounds.holds(value) and around.grounds.share(value) > 0
 
 
 def _can_be_told(name: str, tool: Tool, tools: ToolCollection) -> bool:
@@ -121,7 +146,7 @@ def is_id(name: str, schema: Mapping[str, Any]) -> bool:
         kind = item.get("type", "string")
     if kind not in ("string", "integer"):
         return False
-    parts = [part.casefold() for part in _PART.findall(name)]
+    parts = words_of(name)
     if (parts and parts[-1] in _ID_WORDS) or _ID_NAME.search(name):
         return True
     if kind == "string" and len(parts) > 1 and parts[-1] in _NUMBER_OF:
@@ -152,6 +177,7 @@ def _looks_made_up(value: object, name: str) -> bool:
 def _problem(call: ToolCall, tool: Tool, name: str, tools: ToolCollection, language: Language) -> ToolError:
     words = _WORDS[language]
     word = "named" if _is_title(call.arguments[name]) else "invented"
+    word = word if name in id_parameters(tool) else "described"
     value = str(jsonable(call.arguments[name]))[:_LONGEST_VALUE]
     givers = [giver.name for giver in tools_that_tell(name, tool, tools)][:_MOST_TOLD]
     joint = "、" if language == "zh" else " / "
@@ -164,27 +190,6 @@ def _problem(call: ToolCall, tool: Tool, name: str, tools: ToolCollection, langu
         hint=hint,
         details={"invented": name, "tools": givers},
     )
-
-
-def tools_that_tell(name: str, tool: Tool, tools: ToolCollection) -> list[Tool]:
-    """The tools that may tell a parameter's value, the likeliest first: they only read, ask for no such value, and speak of it.
-
-    Args:
-        name: the parameter.
-        tool: its tool.
-        tools: all that may be called.
-    """
-    schema = tool.properties.get(name) or {}
-    about = _nouns(f"{name} {schema.get('description') or ''}")
-    own = _nouns(name)
-    found: list[tuple[int, Tool]] = []
-    for other in tools:
-        if other.name == tool.name or name in other.properties or other.rules.effect != "reads":
-            continue
-        weight = 3 * len(own & _nouns(other.name)) + len(about & _nouns(f"{other.name} {other.description}"))
-        if weight:
-            found.append((weight, other))
-    return [other for _, other in sorted(found, key=lambda pair: -pair[0])]
 
 
 _DEFAULT_TOLD: Final = re.compile(
@@ -235,24 +240,3 @@ def _is_idle(value: Any, schema: Mapping[str, Any], grounds: Grounds) -> bool:
     choices = schema.get("enum")
     is_first = isinstance(choices, list) and value == choices[0]
     return is_first and not (HAN.search(grounds.said) and not HAN.search(str(value)))
-
-
-_EMPTY_NOUNS: Final = frozenset(
-    re.findall(
-        r"\w+",
-        "id ids uuid guid identifier number no num code the a an of to for by in on with and or its get find search list query "
-        "look lookup fetch show such as unique",
-    )
-)
-
-
-def _nouns(text: str) -> frozenset[str]:
-    """The words of a text without those that say nothing: English words in the singular, pairs of Chinese characters."""
-    words: set[str] = set()
-    for part in _PART.findall(text):
-        if HAN.match(part):
-            words |= {part[at : at + 2] for at in range(len(part) - 1)} or {part}
-        else:
-            word = part.casefold()
-            words.add(word[:-1] if len(word) > 3 and word.endswith("s") else word)
-    return frozenset(words) - _EMPTY_NOUNS - {"编号", "单号", "查询", "查找", "获取"}

@@ -65,6 +65,11 @@ class Grounds:
         alone = r"(?<![^\W_])" + r"[\W_]*".join(map(re.escape, pieces)) + r"(?![^\W_])"
         return not pieces or re.search(alone, self.said) is not None
 
+    def calls_it(self, value: str, noun: str) -> bool:
+        """Whether a value stands right after a noun that says what it is: "the ship Aurelia"."""
+        named = rf"(?<!\w){re.escape(noun)}\s+(?:named\s+|called\s+)?[\W_]?{re.escape(folded(value.strip()))}(?!\w)"
+        return re.search(named, self.said) is not None
+
     def share(self, value: object) -> float:
         """How much of a value was said, 0 to 1: by words of Latin scripts, pairs of Chinese characters, and numbers.
 

@@ -80,6 +80,8 @@ _CHOICE: Mapping[Language, Mapping[str, str]] = {
         "which": "，只能是：{names}",
     },
 }
+_PLACEHOLDERS = ("yourwords", "你的回答")
+_NOT_WORD = re.compile(r"[\W_]+")
 _FRAME = re.compile(r"<\s*/?\s*tool_result", re.IGNORECASE)
 
 
@@ -153,6 +155,15 @@ def steps_left_out(messages: Sequence[Message], tools: ToolCollection, choice: T
     return tuple(dict.fromkeys(name for name in named if name in tools and choice.allows(name)))
 
 
+def echoes(said: Said) -> bool:
+    """Whether an answer is none: the prompt's word for one, or the question itself."""
+    text = _NOT_WORD.sub("", said.reply.text or "").casefold()
+    if not text or said.reply.calls:
+        return False
+    asked = next((message.text for message in reversed(said.messages) if message.role == "user"), "")
+    return text in (*_PLACEHOLDERS, _NOT_WORD.sub("", asked).casefold())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constrained:
     """A protocol whose replies the server forces into shape. A server that forces nothing gets the same prompt.
@@ -195,14 +206,16 @@ class Constrained:
         fit = fit_of(said.output.odds)
         if fit is None or (said.reply.broken and not calls):
             return None
-        share = grounded_share(calls, Grounds(said.messages), said.tools)
-        if (fit >= PLAIN_FIT and (share is None or share >= PLAIN_SHARE)) if calls else fit < PLAIN_UNFIT:
+        share, is_echo = grounded_share(calls, Grounds(said.messages), said.tools), echoes(said)
+        if is_echo:
+            pass  # no answer at all: calls are tried, however sure the model was
+        elif (fit >= PLAIN_FIT and (share is None or share >= PLAIN_SHARE)) if calls else fit < PLAIN_UNFIT:
             return None
 
         def settled(output: ModelOutput) -> Settled:
             yes = yes_of(output.odds)
             sure = sureness(fit, yes, share)
-            if bool(calls) is (sure >= self.least_sure):
+            if bool(calls) is (sure >= self.least_sure) and not is_echo:
                 return Settled(sure, None)
             instead = replace(said.request, grammar=other_branch(grammar, bool(calls)), odds=0)
             return Settled(sure, instead, None if calls else judged(yes))
@@ -213,7 +226,7 @@ class Constrained:
             def judge(reply: Reply) -> tuple[float, bool]:
                 given = grounded_share(reply.calls, Grounds(said.messages), said.tools)
                 sure, is_said = sureness(fit, yes, given), given is None or given >= PLAIN_SHARE
-                return sure, bool(reply.calls) and is_said and sure >= self.least_sure
+                return sure, bool(reply.calls) and is_said and (is_echo or sure >= self.least_sure)
 
             return judge
 

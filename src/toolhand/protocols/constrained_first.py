@@ -2,23 +2,23 @@
 
 Small models call the right tools most surely under a schema, where they decide before they write; but with results before them
 they ask for the same again there, and answer in worse words than in their own form. So a turn is constrained until a call of it
-had a result, and native from there on, except where that result has just told an id that a further tool asks for: then the
-next step is decided under the schema as well.
+had a result, and native from there on, except where that result opens a step: where it has just told an id that a further tool
+asks for, the next step is decided under the schema as well, and where the user asked for something that only a further tool
+speaks of, that tool is called.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from toolhand.arguments.grounding import id_parameters
-from toolhand.arguments.grounds import HAN
 from toolhand.core.language import Language
-from toolhand.core.messages import Message, ModelRequest, Text, ToolResult, Value
-from toolhand.core.tools import Tool, ToolChoice
+from toolhand.core.messages import Message, ModelRequest, Text, ToolResult
+from toolhand.core.tools import ToolChoice
 from toolhand.protocols.constrained import Constrained
 from toolhand.protocols.native import PROTOCOL as NATIVE
+from toolhand.protocols.next_steps import has_result, opens_a_step, steps_asked_for
 from toolhand.tools.collection import ToolCollection
 
 _GO_ON: Final[Mapping[Language, str]] = {
@@ -43,61 +43,12 @@ class ConstrainedFirst(Constrained):
         self, messages: Sequence[Message], tools: ToolCollection, choice: ToolChoice, language: Language
     ) -> ModelRequest:
         """The whole history: in text and with a schema, or, once there is a result, as it is."""
+        if choice.mode == "auto" and (asked := steps_asked_for(messages, tools, choice)):
+            choice = ToolChoice("required", asked)
         has_more = choice.mode == "auto" and opens_a_step(messages, tools)
         if choice.mode == "required" or has_more or not has_result(messages):
             return Constrained.render(self, messages, tools, choice, language)
         return NATIVE.render(_led(messages, language), tools, choice, language)
-
-
-def has_result(messages: Sequence[Message]) -> bool:
-    """Whether a call has succeeded since the user last spoke."""
-    for message in reversed(messages):
-        if message.role == "tool" and any(result.ok for result in message.results):
-            return True
-        if message.role == "user" and any(isinstance(part, Text) for part in message.parts):
-            return False
-    return False
-
-
-def opens_a_step(messages: Sequence[Message], tools: ToolCollection) -> bool:
-    """Whether the last results told an id that a tool asks for which was not called since the user last spoke."""
-    if not messages or messages[-1].role != "tool":
-        return False
-    told = {key for result in messages[-1].results if result.ok for key in _keys(result)}
-    called: set[str] = set()
-    for message in reversed(messages):
-        if message.role == "user" and any(isinstance(part, Text) for part in message.parts):
-            break
-        called |= {result.name for result in message.results if result.ok}
-    return bool(told) and any(_asks_for(tool, told) for tool in tools if tool.name not in called)
-
-
-_DEEPEST: Final = 3
-_MOST_ROWS: Final = 5
-
-
-def _keys(result: ToolResult) -> Iterator[str]:
-    data = result.outcome.data if isinstance(result.outcome, Value) else None
-    todo: list[tuple[Any, int]] = [(data, 0)]
-    while todo:
-        value, depth = todo.pop()
-        if depth > _DEEPEST:
-            continue
-        if isinstance(value, Mapping):
-            yield from (str(key).casefold() for key, item in value.items() if item is not None)
-            todo += [(item, depth + 1) for item in value.values()]
-        elif isinstance(value, list | tuple):
-            todo += [(item, depth + 1) for item in value[:_MOST_ROWS]]
-
-
-def _asks_for(tool: Tool, told: set[str]) -> bool:
-    """Whether a tool requires an id that goes by one of these names, or is described by one."""
-    for name in id_parameters(tool):
-        about = str(tool.properties[name].get("description") or "").casefold()
-        is_told = name.casefold() in told or any(HAN.search(key) and key in about for key in told)
-        if is_told and name in tool.required:
-            return True
-    return False
 
 
 def _led(messages: Sequence[Message], language: Language) -> Sequence[Message]:

@@ -1,0 +1,154 @@
+"""What follows a result: whether the task goes on, told from the tools, the results and the user's words.
+
+A small model doesn't know it. Asked in a word whether one more tool is needed, the 1.5B model says the same of questions that are
+answered and of those that are not; left free it takes the first result for the answer, and makes up what is missing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from toolhand.arguments.grounding import id_parameters
+from toolhand.arguments.grounds import HAN, Grounds
+from toolhand.arguments.relations import nouns
+from toolhand.core.jsonable import result_text
+from toolhand.core.messages import Message, Text, ToolResult, Value
+from toolhand.core.tools import Tool, ToolChoice
+from toolhand.tools.collection import ToolCollection
+
+
+def has_result(messages: Sequence[Message]) -> bool:
+    """Whether a call has succeeded since the user last spoke."""
+    for message in reversed(messages):
+        if message.role == "tool" and any(result.ok for result in message.results):
+            return True
+        if message.role == "user" and any(isinstance(part, Text) for part in message.parts):
+            return False
+    return False
+
+
+def opens_a_step(messages: Sequence[Message], tools: ToolCollection) -> bool:
+    """Whether the last results told an id that a tool asks for which was not called since the user last spoke."""
+    if not messages or messages[-1].role != "tool":
+        return False
+    told = {key for result in messages[-1].results if result.ok for key in _keys(result)}
+    called: set[str] = set()
+    for message in reversed(messages):
+        if message.role == "user" and any(isinstance(part, Text) for part in message.parts):
+            break
+        called |= {result.name for result in message.results if result.ok}
+    return bool(told) and any(_asks_for(tool, told) for tool in tools if tool.name not in called)
+
+
+_DEEPEST: Final = 3
+_MOST_ROWS: Final = 5
+
+
+def _keys(result: ToolResult) -> Iterator[str]:
+    data = result.outcome.data if isinstance(result.outcome, Value) else None
+    todo: list[tuple[Any, int]] = [(data, 0)]
+    while todo:
+        value, depth = todo.pop()
+        if depth > _DEEPEST:
+            continue
+        if isinstance(value, Mapping):
+            yield from (str(key).casefold() for key, item in value.items() if item is not None)
+            todo += [(item, depth + 1) for item in value.values()]
+        elif isinstance(value, list | tuple):
+            todo += [(item, depth + 1) for item in value[:_MOST_ROWS]]
+
+
+def _asks_for(tool: Tool, told: set[str]) -> bool:
+    """Whether a tool requires an id that goes by one of these names, or is described by one."""
+    for name in id_parameters(tool):
+        about = str(tool.properties[name].get("description") or "").casefold()
+        is_told = name.casefold() in told or any(HAN.search(key) and key in about for key in told)
+        if is_told and name in tool.required:
+            return True
+    return False
+
+
+_SAY_NOTHING: Final = frozenset(
+    re.findall(
+        r"\w+",
+        """what which who whom whose where when why how is are was were be do doe did done have has can could will would should
+        must i me my we our you your it this that these those there here not no yes please tell give name know want need like
+        make much many any some all one two first last next new now today current currently right still also then than from at
+        as if about into value result user information info detail data get take
+        多少 什么 哪一 哪个 哪里 哪些 一个 一下 现在 当前 今天 怎么 怎样 请问 请帮 帮我 告诉 诉我 是多 某个 某位
+        信息 返回 可以 需要 名称""",
+    )
+)
+"""Words that ask, and words that stand in the description of any tool."""
+
+_LONGEST_RESULT: Final = 4_000
+
+
+def steps_asked_for(
+    messages: Sequence[Message], tools: ToolCollection, choice: ToolChoice
+) -> tuple[str, ...]:
+    """The tools that have to follow the last results.
+
+    Where a call was sent back for want of a step that has now been taken, it is its tool. Else it is those that only read, ask
+    for something, were not called, and speak of what is in the user's words, but in no called tool and no result.
+
+    Args:
+        messages: what the model is shown.
+        tools: what may be called.
+        choice: which of them.
+    """
+    if not messages or messages[-1].role != "tool" or not any(result.ok for result in messages[-1].results):
+        return ()
+    at, given = _since_the_user_spoke(messages)
+    results = [result for result in given if result.ok]
+    if not _tells_news(results, Grounds(messages[: at + 1])):
+        return ()
+    ran = {result.name for result in results}
+    waiting = {result.name for result in given if result.error and result.error.details.get("tools")} - ran
+    if not waiting:
+        called = [tools[result.name] for result in given if result.name in tools]
+        spoken = nouns(" ".join(f"{tool.name} {tool.description}" for tool in called))
+        spoken |= nouns(" ".join(result_text(result)[:_LONGEST_RESULT] for result in results))
+        left = nouns(messages[at].text) - _SAY_NOTHING - spoken if at >= 0 else frozenset()
+        waiting = {
+            tool.name
+            for tool in tools
+            if tool not in called
+            and tool.required
+            and tool.rules.effect == "reads"
+            and left & nouns(f"{tool.name} {tool.description}")
+        }
+    return tuple(tool.name for tool in tools if tool.name in waiting and choice.allows(tool.name))
+
+
+def _since_the_user_spoke(messages: Sequence[Message]) -> tuple[int, list[ToolResult]]:
+    """Where the user spoke last, -1 for nowhere, and the results since, the newest first."""
+    given: list[ToolResult] = []
+    for at in range(len(messages) - 1, -1, -1):
+        message = messages[at]
+        if message.role == "user" and any(isinstance(part, Text) for part in message.parts):
+            return at, given
+        given += message.results
+    return -1, given
+
+
+def _tells_news(results: Sequence[ToolResult], grounds: Grounds) -> bool:
+    """Whether results tell a name or a number that nobody had said."""
+    return any(
+        isinstance(value, str | int | float) and not isinstance(value, bool) and not grounds.holds(value)
+        for result in results
+        for value in _leaves(result.data)
+    )
+
+
+def _leaves(data: Any) -> Iterator[Any]:
+    todo = [(data, 0)]
+    while todo:
+        value, depth = todo.pop()
+        if isinstance(value, Mapping | list | tuple) and depth <= _DEEPEST:
+            items = list(value.values()) if isinstance(value, Mapping) else value
+            todo += [(item, depth + 1) for item in items[:_MOST_ROWS]]
+        else:
+            yield value
