@@ -10,15 +10,15 @@ speaks of, that tool is called.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from toolhand.core.language import Language
-from toolhand.core.messages import Message, ModelRequest, Text, ToolResult
+from toolhand.core.messages import Message, ModelRequest, Text, ToolCall, ToolResult
 from toolhand.core.tools import ToolChoice
 from toolhand.protocols.constrained import Constrained
 from toolhand.protocols.native import PROTOCOL as NATIVE
-from toolhand.protocols.next_steps import has_result, opens_a_step, steps_asked_for
+from toolhand.protocols.next_steps import has_result, opens_a_step, repeated_results, steps_asked_for
 from toolhand.tools.collection import ToolCollection
 
 _GO_ON: Final[Mapping[Language, str]] = {
@@ -26,6 +26,11 @@ _GO_ON: Final[Mapping[Language, str]] = {
     "Then answer the question in one short sentence with the values found.",
     "zh": "请用工具查找事实和进行计算，工具能告诉你的不要猜测。然后用一句话回答问题，并写出查到的数值。",
 }
+_ANSWER: Final[Mapping[Language, str]] = {
+    "en": "Answer the question in one short sentence with the values found in the results.",
+    "zh": "请根据结果用一句话回答问题，并写出查到的数值。",
+}
+"""Where a call was only repeated: all is known, and no tool may be called any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,25 +53,41 @@ class ConstrainedFirst(Constrained):
         has_more = choice.mode == "auto" and opens_a_step(messages, tools)
         if choice.mode == "required" or has_more or not has_result(messages):
             return Constrained.render(self, messages, tools, choice, language)
-        return NATIVE.render(_led(messages, language), tools, choice, language)
+        if choice.mode == "auto" and repeated_results(messages):
+            return NATIVE.render(_led(messages, _ANSWER[language]), tools, ToolChoice("none"), language)
+        return NATIVE.render(_led(messages, _GO_ON[language]), tools, choice, language)
 
 
-def _led(messages: Sequence[Message], language: Language) -> Sequence[Message]:
+def _led(messages: Sequence[Message], words: str) -> Sequence[Message]:
     """The history with the words that say what to do with results, which the constrained form does without.
 
-    A call that was sent back for a value that nobody gave is left out with its error, now that the step before it was taken:
-    a small model answers with the error's words.
+    A call that was sent back for a value that nobody gave is left out with its error, now that the step before it was taken: a
+    small model answers with the error's words. So is one that only repeated another, which it goes on to do.
     """
     head = messages[0] if messages and messages[0].role == "system" else None
-    words = "\n\n".join(filter(None, (head.text if head else "", _GO_ON[language])))
+    words = "\n\n".join(filter(None, (head.text if head else "", words)))
     shown = [Message(role="system", parts=(Text(words),))]
+    left_out: set[int] = {id(result) for result in repeated_results(messages)}
     for message in messages[1:] if head else messages:
-        failed = message.results if message.role == "tool" else ()
-        if failed and all(map(_was_invented, failed)) and len(shown[-1].calls) == len(failed):
-            shown.pop()
-        else:
+        gone = [one for one in message.results if _was_invented(one) or id(one) in left_out]
+        if message.role != "tool" or not gone or len(shown[-1].calls) != len(message.results):
             shown.append(message)
+            continue
+        calls = shown.pop()
+        ids = {result.call_id for result in gone}
+        if len(gone) < len(message.results):
+            shown.append(replace(calls, parts=tuple(part for part in calls.parts if not _is_of(part, ids))))
+            shown.append(
+                replace(message, parts=tuple(part for part in message.parts if not _is_of(part, ids)))
+            )
     return shown
+
+
+def _is_of(part: object, ids: set[str]) -> bool:
+    """Whether a part is a call of these ids, or its result."""
+    return (isinstance(part, ToolCall) and part.id in ids) or (
+        isinstance(part, ToolResult) and part.call_id in ids
+    )
 
 
 def _was_invented(result: ToolResult) -> bool:

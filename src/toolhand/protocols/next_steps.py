@@ -14,7 +14,7 @@ from toolhand.arguments.grounding import id_parameters
 from toolhand.arguments.grounds import HAN, Grounds
 from toolhand.arguments.relations import nouns
 from toolhand.core.jsonable import result_text
-from toolhand.core.messages import Message, Text, ToolResult, Value
+from toolhand.core.messages import Message, Text, ToolCall, ToolResult, Value
 from toolhand.core.tools import Tool, ToolChoice
 from toolhand.tools.collection import ToolCollection
 
@@ -68,6 +68,28 @@ def _asks_for(tool: Tool, told: set[str]) -> bool:
         if is_told and name in tool.required:
             return True
     return False
+
+
+def repeated_results(messages: Sequence[Message]) -> list[ToolResult]:
+    """The results since the user last spoke that a call gave again: asked with the same words, and answered the same."""
+    made: dict[str, ToolCall] = {}
+    first: list[tuple[ToolCall, ToolResult]] = []
+    again: list[ToolResult] = []
+    at, _ = _since_the_user_spoke(messages)
+    for message in messages[at + 1 :]:
+        made |= {call.id: call for call in message.calls}
+        for result in message.results:
+            call = made.get(result.call_id)
+            if call is None or not result.ok:
+                continue
+            if any(_is_same(call, one) and result.data == given.data for one, given in first):
+                again.append(result)
+            first.append((call, result))
+    return again
+
+
+def _is_same(call: ToolCall, other: ToolCall) -> bool:
+    return call.name == other.name and call.arguments == other.arguments
 
 
 _SAY_NOTHING: Final = frozenset(
