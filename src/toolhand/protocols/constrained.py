@@ -103,12 +103,13 @@ def _answer(text: str) -> str:
 
 
 def _results(results: Sequence[ToolResult], language: Language) -> str:
-    framed = [
-        f'<tool_result name="{result.name}">\n{framed_text(result, language, _FRAME)}\n</tool_result>'
-        for result in results
-    ]
     words = _GO_ON if any(result.ok for result in results) else _MEND
-    return "\n".join([*framed, words[language]])
+    return "\n".join([*(framed(result, language) for result in results), words[language]])
+
+
+def framed(result: ToolResult, language: Language) -> str:
+    """A result between marks that nothing in it can forge."""
+    return f'<tool_result name="{result.name}">\n{framed_text(result, language, _FRAME)}\n</tool_result>'
 
 
 WRITING = Writing(rules=_rules, calls=_calls, answer=_answer, results=_results, choice=_CHOICE)

@@ -14,11 +14,17 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from toolhand.core.language import Language
-from toolhand.core.messages import Message, ModelRequest, Text, ToolCall, ToolResult
+from toolhand.core.messages import Message, ModelRequest, Text, ToolCall, ToolResult, user
 from toolhand.core.tools import ToolChoice
-from toolhand.protocols.constrained import Constrained
+from toolhand.protocols.constrained import Constrained, framed
 from toolhand.protocols.native import PROTOCOL as NATIVE
-from toolhand.protocols.next_steps import has_result, opens_a_step, repeated_results, steps_asked_for
+from toolhand.protocols.next_steps import (
+    has_result,
+    opens_a_step,
+    repeated_results,
+    since_the_user_spoke,
+    steps_asked_for,
+)
 from toolhand.tools.collection import ToolCollection
 
 _GO_ON: Final[Mapping[Language, str]] = {
@@ -54,8 +60,21 @@ class ConstrainedFirst(Constrained):
         if choice.mode == "required" or has_more or not has_result(messages):
             return Constrained.render(self, messages, tools, choice, language)
         if choice.mode == "auto" and repeated_results(messages):
-            return NATIVE.render(_led(messages, _ANSWER[language]), tools, ToolChoice("none"), language)
+            told = told_at_once(messages, language)
+            return NATIVE.render(told, ToolCollection(()), ToolChoice("none"), language)
         return NATIVE.render(_led(messages, _GO_ON[language]), tools, choice, language)
+
+
+def told_at_once(messages: Sequence[Message], language: Language) -> Sequence[Message]:
+    """The history up to the user's last words, with what was found since beside them: there is no call in it to be imitated."""
+    at, given = since_the_user_spoke(messages)
+    again = {id(result) for result in repeated_results(messages)}
+    found = [result for result in reversed(given) if result.ok and id(result) not in again]
+    told = "\n".join((*(framed(result, language) for result in found), _ANSWER[language]))
+    if at < 0:
+        return [user(told)]
+    others = [part for part in messages[at].parts if not isinstance(part, Text)]
+    return [*messages[:at], replace(messages[at], parts=(*others, Text(f"{messages[at].text}\n\n{told}")))]
 
 
 def _led(messages: Sequence[Message], words: str) -> Sequence[Message]:

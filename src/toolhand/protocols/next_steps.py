@@ -75,7 +75,7 @@ def repeated_results(messages: Sequence[Message]) -> list[ToolResult]:
     made: dict[str, ToolCall] = {}
     first: list[tuple[ToolCall, ToolResult]] = []
     again: list[ToolResult] = []
-    at, _ = _since_the_user_spoke(messages)
+    at, _ = since_the_user_spoke(messages)
     for message in messages[at + 1 :]:
         made |= {call.id: call for call in message.calls}
         for result in message.results:
@@ -123,7 +123,7 @@ def steps_asked_for(
     """
     if not messages or messages[-1].role != "tool" or not any(result.ok for result in messages[-1].results):
         return ()
-    at, given = _since_the_user_spoke(messages)
+    at, given = since_the_user_spoke(messages)
     results = [result for result in given if result.ok]
     if not _tells_news(results, Grounds(messages[: at + 1])):
         return ()
@@ -145,7 +145,7 @@ def steps_asked_for(
     return tuple(tool.name for tool in tools if tool.name in waiting and choice.allows(tool.name))
 
 
-def _since_the_user_spoke(messages: Sequence[Message]) -> tuple[int, list[ToolResult]]:
+def since_the_user_spoke(messages: Sequence[Message]) -> tuple[int, list[ToolResult]]:
     """Where the user spoke last, -1 for nowhere, and the results since, the newest first."""
     given: list[ToolResult] = []
     for at in range(len(messages) - 1, -1, -1):
