@@ -6,8 +6,9 @@ import pytest
 
 from tests.timing import cpu_seconds
 from toolhand import Agent, Toolset
+from toolhand.arguments.grounded import grounded_share
 from toolhand.arguments.grounding import checked_values, is_id, tools_that_tell, without_idle
-from toolhand.arguments.grounds import Grounds, grounded_share
+from toolhand.arguments.grounds import Grounds
 from toolhand.core.errors import ToolError
 from toolhand.core.messages import Message, RawCall, Text, ToolCall, ToolResult, Value, system, user
 from toolhand.core.tools import Rules, Tool

@@ -22,6 +22,7 @@ COSTS: Final[dict[str, int]] = {
     "unwrapped_value": 3,
     "bare_value": 3,
     "positional_value": 2,
+    "reference_filled": 3,
     # what counts as not sent
     "null_is_missing": 1,
     "empty_is_missing": 1,

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
+from toolhand.arguments.costs import fix
 from toolhand.arguments.grounds import HAN, Grounds
 from toolhand.arguments.relations import Around, describes, tools_that_tell, words_of
 from toolhand.core.errors import ErrorCode, ToolError
@@ -55,7 +56,8 @@ def checked_values(
 ) -> tuple[tuple[ToolCall, ...], tuple[ToolCall, ...]]:
     """Parts calls into those that may run and those with an id that nobody gave.
 
-    An optional id that nobody gave is left out of its call; a required one makes the call broken.
+    An optional id that nobody gave is left out of its call; a required one makes the call broken. Where a result's key was
+    written in the place of what it tells ("captain"), that is put there.
 
     Args:
         calls: bound calls of one reply.
@@ -65,8 +67,9 @@ def checked_values(
     """
     good: list[ToolCall] = []
     broken: list[ToolCall] = []
-    for call in calls:
-        tool = tools.get(call.name)
+    for written in calls:
+        tool = tools.get(written.name)
+        call = written if tool is None else _filled(written, tool, grounds)
         invented: list[str] = []
         if tool is not None:
             around = Around(call=call, tool=tool, beside=calls, grounds=grounds, tools=tools)
@@ -81,6 +84,31 @@ def checked_values(
             kept = {name: value for name, value in call.arguments.items() if name not in invented}
             good.append(replace(call, arguments=kept))
     return tuple(good), tuple(broken)
+
+
+_OF_A_KEY: Final = frozenset(
+    ("column", "field", "key", "property", "attribute", "metric", "sort", "order", "by", "unit", "type")
+)
+
+
+def _filled(call: ToolCall, tool: Tool, grounds: Grounds) -> ToolCall:
+    """A call with what a result told, where only the name of it was written."""
+    fixes: list[Fix] = []
+    arguments = dict(call.arguments)
+    for name, value in call.arguments.items():
+        schema = tool.properties.get(name) or {}
+        is_plain = (
+            schema.get("type") == "string" and not schema.get("enum") and not set(words_of(name)) & _OF_A_KEY
+        )
+        if (
+            name in tool.required
+            and is_plain
+            and isinstance(value, str)
+            and (told := grounds.under(value)) is not None
+        ):
+            arguments[name] = str(told)
+            fixes.append(fix("reference_filled", f"$.{name}", value, str(told)))
+    return replace(call, arguments=arguments, fixes=(*call.fixes, *fixes)) if fixes else call
 
 
 def _invented(around: Around) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What was said to a model, and how much of a call stands in it."""
+"""What was said to a model."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from toolhand.core.jsonable import result_text
-from toolhand.core.messages import Message, Note, Text, ToolCall
-from toolhand.tools.collection import ToolCollection
+from toolhand.core.messages import Message, Note, Text
 
 HAN: Final = re.compile(r"[\u3400-\u9fff]")
 
@@ -20,15 +19,13 @@ _PIECE: Final = re.compile(r"[a-z]+|\d+|[\u3400-\u9fff]+|[^\W_]")
 _SHORT: Final = 4
 """A value of fewer characters has to stand alone; a longer one may be a part of what was said."""
 
+_MOST_KEYS: Final = 100
+_MOST_ROWS: Final = 5
+
 _NUMBER_WORDS: Final = re.compile(
     r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|half|quarter|hundred|thousand|million"
     r"|first|second|third|once|twice|both|single|pair|couple|no|none|zero)\b|[零一二两三四五六七八九十百千万亿半]"
 )
-
-
-_QUERY: Final = re.compile(r"\s*(?:select\s|with\s+\w+\s+as\s*\()[^;]{0,400}?\sfrom\s", re.IGNORECASE)
-_FORMULA: Final = re.compile(r"[a-z_][\w.]{0,30}\([^\n]{1,400}\)", re.IGNORECASE)
-_LITERAL: Final = re.compile(r"'([^'\n]{1,200})'|(?<![\w.])(?<!limit )(\d[\d.]*)(?![\w.])", re.IGNORECASE)
 
 
 class Grounds:
@@ -65,6 +62,22 @@ class Grounds:
         alone = r"(?<![^\W_])" + r"[\W_]*".join(map(re.escape, pieces)) + r"(?![^\W_])"
         return not pieces or re.search(alone, self.said) is not None
 
+    def under(self, key: object) -> str | int | None:
+        """What a result since the user last spoke told under a key; None where none did, or several different things."""
+        found = set(self._told.get(folded(str(key).strip()), ()))
+        return found.pop() if len(found) == 1 else None
+
+    @cached_property
+    def _told(self) -> Mapping[str, list[str | int]]:
+        told: dict[str, list[str | int]] = {}
+        for message in reversed(list(self._messages)):
+            if message.role == "user" and message.text:
+                break
+            for result in message.results:
+                for key, value in _scalars(result.data if result.ok else None):
+                    told.setdefault(folded(key), []).append(value)
+        return told
+
     def calls_it(self, value: str, noun: str) -> bool:
         """Whether a value stands right after a noun that says what it is: "the ship Aurelia"."""
         named = rf"(?<!\w){re.escape(noun)}\s+(?:named\s+|called\s+)?[\W_]?{re.escape(folded(value.strip()))}(?!\w)"
@@ -83,6 +96,19 @@ class Grounds:
             return 0.5 if _NUMBER_WORDS.search(self.said) else 0.0
         pieces = list(_pieces_of(folded(str(value))))
         return sum(piece in self._pieces for piece in pieces) / len(pieces) if pieces else 1.0
+
+
+def _scalars(data: Any, depth: int = 3) -> Iterator[tuple[str, str | int]]:
+    """The texts and whole numbers in a result, each with its key."""
+    if isinstance(data, Mapping):
+        for key, value in list(data.items())[:_MOST_KEYS]:
+            if isinstance(value, str | int) and not isinstance(value, bool):
+                yield str(key), value
+            elif depth:
+                yield from _scalars(value, depth - 1)
+    elif isinstance(data, list | tuple) and depth:
+        for item in data[:_MOST_ROWS]:
+            yield from _scalars(item, depth - 1)
 
 
 def folded(text: str) -> str:
@@ -106,35 +132,3 @@ def _texts(messages: Iterable[Message]) -> Iterator[str]:
             continue
         yield from (part.text for part in message.parts if isinstance(part, Text | Note))
         yield from (result_text(result) for result in message.results if result.ok)
-
-
-def grounded_share(calls: Iterable[ToolCall], grounds: Grounds, tools: ToolCollection) -> float | None:
-    """How much of calls' required values was said, 0 to 1; None where there are none to judge by.
-
-    Args:
-        calls: the calls.
-        grounds: what was said.
-        tools: where their parameters are declared. Truth values are not judged: nobody says "true".
-    """
-    shares: list[float] = []
-    for call in calls:
-        tool = tools.get(call.name)
-        required = () if tool is None else tool.required
-        for name in required:
-            shares += [grounds.share(value) for value in _leaves(call.arguments.get(name))]
-    return sum(shares) / len(shares) if shares else None
-
-
-def _leaves(value: Any) -> Iterator[object]:
-    """What of a value somebody may have said: of a query or a formula only its literals, as nobody says SELECT."""
-    if isinstance(value, str) and (_QUERY.match(value) or _FORMULA.fullmatch(value)):
-        yield from (quoted or plain for quoted, plain in _LITERAL.findall(value))
-        return
-    if isinstance(value, Mapping):
-        for item in value.values():
-            yield from _leaves(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _leaves(item)
-    elif value is not None and not isinstance(value, bool):
-        yield value

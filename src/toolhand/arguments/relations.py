@@ -39,8 +39,8 @@ def tools_that_tell(name: str, tool: Tool, tools: ToolCollection) -> list[Tool]:
 _EMPTY_NOUNS: Final = frozenset(
     re.findall(
         r"\w+",
-        "id ids uuid guid identifier number no num code the a an of to for by in on with and or its get find search list query "
-        "look lookup fetch show such as unique",
+        "id ids uuid guid identifier number no num code name the a an of to for by in on with and or its get find search list "
+        "query look lookup fetch show such as unique",
     )
 )
 

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from toolhand.arguments.grounds import Grounds, grounded_share
+from toolhand.arguments.grounded import grounded_share
+from toolhand.arguments.grounds import Grounds
 from toolhand.arguments.settings import BindSettings
 from toolhand.core.language import Language
 from toolhand.core.messages import Message, ModelOutput, ModelRequest, Reply, Text, ToolCall, ToolResult
@@ -156,12 +157,12 @@ def steps_left_out(messages: Sequence[Message], tools: ToolCollection, choice: T
     return tuple(dict.fromkeys(name for name in named if name in tools and choice.allows(name)))
 
 
-def echoes(said: Said) -> bool:
+def echoes(reply: Reply, messages: Sequence[Message]) -> bool:
     """Whether an answer is none: the prompt's word for one, or the question itself."""
-    text = _NOT_WORD.sub("", said.reply.text or "").casefold()
-    if not text or said.reply.calls:
+    text = _NOT_WORD.sub("", reply.text or "").casefold()
+    if not text or reply.calls:
         return False
-    asked = next((message.text for message in reversed(said.messages) if message.role == "user"), "")
+    asked = next((message.text for message in reversed(messages) if message.role == "user"), "")
     return text in (*_PLACEHOLDERS, _NOT_WORD.sub("", asked).casefold())
 
 
@@ -207,10 +208,13 @@ class Constrained:
         fit = fit_of(said.output.odds)
         if fit is None or (said.reply.broken and not calls):
             return None
-        share, is_echo = grounded_share(calls, Grounds(said.messages), said.tools), echoes(said)
-        if is_echo:
-            pass  # no answer at all: calls are tried, however sure the model was
-        elif (fit >= PLAIN_FIT and (share is None or share >= PLAIN_SHARE)) if calls else fit < PLAIN_UNFIT:
+        share, is_echo = (
+            grounded_share(calls, Grounds(said.messages), said.tools),
+            echoes(said.reply, said.messages),
+        )
+        is_said = share is None or share >= PLAIN_SHARE
+        is_plain = (fit >= PLAIN_FIT and is_said) if calls else fit < PLAIN_UNFIT
+        if is_plain and not is_echo:
             return None
 
         def settled(output: ModelOutput) -> Settled:
@@ -219,7 +223,11 @@ class Constrained:
             if bool(calls) is (sure >= self.least_sure) and not is_echo:
                 return Settled(sure, None)
             instead = replace(said.request, grammar=other_branch(grammar, bool(calls)), odds=0)
-            return Settled(sure, instead, None if calls else judged(yes))
+            return Settled(sure, instead, answered(sure) if calls else judged(yes))
+
+        def answered(sure: float) -> Callable[[Reply], tuple[float, bool]]:
+            """An answer in the place of calls has to be one."""
+            return lambda reply: (sure, not echoes(reply, said.messages))
 
         def judged(yes: float | None) -> Callable[[Reply], tuple[float, bool]]:
             """Calls in the place of an answer have to be made of what was said: else the answer was right to ask for it."""

@@ -21,12 +21,8 @@ from toolhand.tools.collection import ToolCollection
 
 def has_result(messages: Sequence[Message]) -> bool:
     """Whether a call has succeeded since the user last spoke."""
-    for message in reversed(messages):
-        if message.role == "tool" and any(result.ok for result in message.results):
-            return True
-        if message.role == "user" and any(isinstance(part, Text) for part in message.parts):
-            return False
-    return False
+    _, given = since_the_user_spoke(messages)
+    return any(result.ok for result in given)
 
 
 def opens_a_step(messages: Sequence[Message], tools: ToolCollection) -> bool:
@@ -34,11 +30,8 @@ def opens_a_step(messages: Sequence[Message], tools: ToolCollection) -> bool:
     if not messages or messages[-1].role != "tool":
         return False
     told = {key for result in messages[-1].results if result.ok for key in _keys(result)}
-    called: set[str] = set()
-    for message in reversed(messages):
-        if message.role == "user" and any(isinstance(part, Text) for part in message.parts):
-            break
-        called |= {result.name for result in message.results if result.ok}
+    _, given = since_the_user_spoke(messages)
+    called = {result.name for result in given if result.ok}
     return bool(told) and any(_asks_for(tool, told) for tool in tools if tool.name not in called)
 
 
