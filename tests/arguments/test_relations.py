@@ -77,6 +77,12 @@ def sent_back(said, *calls, language="en"):
             [("gauge_of_tank", {"tank": "4"}), ("read_gauge", {"gauge_id": "newest"})],
             "read_gauge",
         ),
+        ("Has Ann's room a projector?", [("room_equipment", {"room": "Name of the room"})], "room_equipment"),
+        (
+            "The weather where the Aurelia goes next?",
+            [("next_port", {"ship_name": "Aurelia"}), ("port_weather", {"port": "Lisbon"})],
+            "port_weather",
+        ),
     ],
 )
 def test_a_description_is_sent_back(said, calls, back):

@@ -39,7 +39,7 @@ _WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
     },
 }
 
-_ID_WORDS: Final = frozenset({"id", "ids", "uuid", "guid", "email"})
+_ID_WORDS: Final = frozenset({"id", "ids", "uuid", "guid", "email", "ref", "reference", "sku"})
 _ID_NAME: Final = re.compile(r"(?:编号|单号|订单号|工号|账号|卡号|邮箱|流水号)$")
 _ID_TOLD: Final = re.compile(r"\b(?:id|uuid|identifier)\b|编号|单号|工号|流水号", re.IGNORECASE)
 _NAME_TOLD: Final = re.compile(r"\bnames?\b|\btitle\b|名", re.IGNORECASE)

@@ -22,9 +22,9 @@ _SHORT: Final = 4
 _MOST_KEYS: Final = 100
 _MOST_ROWS: Final = 5
 
-_NUMBER_WORDS: Final = re.compile(
+_NUMBER_WORDS: Final = re.compile(  # without 一 alone, which stands in words that count nothing: 一句, 一下
     r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|half|quarter|hundred|thousand|million"
-    r"|first|second|third|once|twice|both|single|pair|couple|no|none|zero)\b|[零一二两三四五六七八九十百千万亿半]"
+    r"|first|second|third|once|twice|both|single|pair|couple|no|none|zero)\b|[零二两三四五六七八九十百千万亿半]"
 )
 
 

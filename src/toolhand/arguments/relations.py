@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from toolhand.arguments.grounds import HAN, Grounds
+from toolhand.arguments.grounds import HAN, Grounds, folded
 from toolhand.core.messages import ToolCall
 from toolhand.core.tools import Tool
 from toolhand.tools.collection import ToolCollection
@@ -107,7 +107,8 @@ def describes(name: str, value: object, around: Around) -> bool:
     """Whether a value only describes what another tool would find: a small model that skips a step puts its question there.
 
     So it is where the value says of what ("captain of the Foxes") and speaks of what the other tool is about, where it is a word
-    for what a call beside it finds ("the captain"), and where the user called it something else ("the ship Aurelia" for a port).
+    for what a call beside it finds ("the captain"), where nobody said it and a call beside it finds it, where it repeats what its
+    parameter is called ("name of the port"), and where the user called it something else ("the ship Aurelia" for a port).
 
     Args:
         name: the parameter.
@@ -120,7 +121,11 @@ def describes(name: str, value: object, around: Around) -> bool:
     schema = tool.properties.get(name) or {}
     if schema.get("enum") or schema.get("default") is not None or set(words_of(name)) & _FREE_TEXT:
         return False
+    if folded(value).strip() in (folded(name), folded(str(schema.get("description") or "-")).strip(" .")):
+        return True
     tellers = {other.name for other in tools_that_tell(name, tool, around.tools)}
+    if any(one.name in tellers for one in around.beside) and not around.grounds.share(value):
+        return True
     for other in around.tools:
         if other.name == tool.name or other.rules.effect != "reads" or name in other.properties:
             continue
