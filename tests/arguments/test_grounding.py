@@ -107,6 +107,19 @@ def test_what_was_said_anywhere_but_by_the_model_itself_is_given(message):
     assert broken(call("close_account", customer_id="C-1001"), message) is None
 
 
+def test_an_id_that_the_description_lists_is_given():
+    order = made(
+        "order_service",
+        "Orders a service.",
+        service_id={"type": "integer", "description": "1: cleaning, 2: repair"},
+    )
+    for number, is_given in ((2, True), (3, False)):
+        good, _ = checked_values(
+            [call("order_service", service_id=number)], Grounds([user("Fix it")]), Toolset([order]), "en"
+        )
+        assert bool(good) is is_given
+
+
 def test_what_only_the_model_said_is_not():
     said = Message(
         role="assistant", parts=(Text("The id is C-1001."), call("close_account", customer_id="C-1001"))

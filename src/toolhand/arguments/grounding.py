@@ -120,12 +120,20 @@ def _invented(around: Around) -> Iterator[str]:
                 yield name
             continue
         values = value if isinstance(value, list) else [value]
-        if any(_looks_made_up(item, name) and not around.grounds.holds(item) for item in values) or (
+        told = str((tool.properties[name]).get("description") or "")
+        if any(_looks_made_up(item, name) and not _is_given(item, told, around) for item in values) or (
             name in tool.required
             and _can_be_told(name, tool, around.tools)
             and any(_is_title(item) or _is_word_for(item, name, around) for item in values)
         ):
             yield name
+
+
+def _is_given(value: object, told: str, around: Around) -> bool:
+    """Whether an id was said, or stands among those that its parameter's description lists."""
+    return (
+        around.grounds.holds(value) or re.search(rf"(?<!\w){re.escape(str(value))}(?!\w)", told) is not None
+    )
 
 
 def _is_word_for(value: object, name: str, around: Around) -> bool:

@@ -62,6 +62,10 @@ class Grounds:
         alone = r"(?<![^\W_])" + r"[\W_]*".join(map(re.escape, pieces)) + r"(?![^\W_])"
         return not pieces or re.search(alone, self.said) is not None
 
+    def says_none_of(self, value: str) -> bool:
+        """Whether not one word of a value was said."""
+        return not any(piece in self._pieces for piece in _pieces_of(folded(value)))
+
     def under(self, key: object) -> str | int | None:
         """What a result since the user last spoke told under a key; None where none did, or several different things."""
         found = set(self._told.get(folded(str(key).strip()), ()))

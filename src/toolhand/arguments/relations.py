@@ -39,8 +39,8 @@ def tools_that_tell(name: str, tool: Tool, tools: ToolCollection) -> list[Tool]:
 _EMPTY_NOUNS: Final = frozenset(
     re.findall(
         r"\w+",
-        "id ids uuid guid identifier number no num code name the a an of to for by in on with and or its get find search list "
-        "query look lookup fetch show such as unique",
+        """id ids uuid guid identifier number no num code name the a an of to for by in on with and or its get find search list
+        query look lookup fetch show such as unique from at into this that what which it is are be source target type value""",
     )
 )
 
@@ -66,20 +66,7 @@ _OF_SOMETHING: Final = re.compile(r"\w['\u2019]s?\s+\w|\s+of\s+|的")
 """A value of this shape says whose or of what, and names nothing by itself: "Ann's meeting", "captain of it"."""
 
 _FREE_TEXT: Final = frozenset(
-    (
-        "query",
-        "question",
-        "text",
-        "message",
-        "content",
-        "description",
-        "prompt",
-        "title",
-        "body",
-        "note",
-        "keyword",
-        "topic",
-    )
+    re.findall(r"\w+", "query question text message content description prompt title body note keyword topic")
 )
 """Parameters of these names take a person's own words, which may speak of anything."""
 
@@ -106,9 +93,9 @@ class Around:
 def describes(name: str, value: object, around: Around) -> bool:
     """Whether a value only describes what another tool would find: a small model that skips a step puts its question there.
 
-    So it is where the value says of what ("captain of the Foxes") and speaks of what the other tool is about, where it is a word
-    for what a call beside it finds ("the captain"), where nobody said it and a call beside it finds it, where it repeats what its
-    parameter is called ("name of the port"), and where the user called it something else ("the ship Aurelia" for a port).
+    So it is where it repeats what its parameter is called ("name of the port"), and where another tool that tells such values
+    reads one of these: of what it is ("captain of the Foxes"), what the user called something else ("the ship Aurelia" for a
+    port), or, with that tool called beside it, a word for what it finds, what it was itself given, or what nobody said.
 
     Args:
         name: the parameter.
@@ -116,29 +103,57 @@ def describes(name: str, value: object, around: Around) -> bool:
         around: its call, and what else there is.
     """
     tool = around.tool
-    if not isinstance(value, str) or not value.strip():
-        return False
     schema = tool.properties.get(name) or {}
-    if schema.get("enum") or schema.get("default") is not None or set(words_of(name)) & _FREE_TEXT:
+    if (
+        not isinstance(value, str)
+        or not value.strip()
+        or schema.get("enum")
+        or schema.get("default") is not None
+    ):
         return False
-    if folded(value).strip() in (folded(name), folded(str(schema.get("description") or "-")).strip(" .")):
+    if set(words_of(name)) & _FREE_TEXT:
+        return False
+    told = str(schema.get("description") or "").strip(" .")
+    if len(told.split()) > 1 and folded(value).strip() == folded(told):
         return True
-    tellers = {other.name for other in tools_that_tell(name, tool, around.tools)}
-    if any(one.name in tellers for one in around.beside) and not around.grounds.share(value):
-        return True
-    for other in around.tools:
-        if other.name == tool.name or other.rules.effect != "reads" or name in other.properties:
-            continue
-        found = [one for one in around.beside if one.name == other.name]
-        about = nouns(f"{other.name} {other.description}") - nouns(f"{name} {tool.name}")
-        if found and nouns(value) and nouns(value) <= about:
+    wanted = nouns(f"{name} {told}")
+    others = (one for one in around.tools if one.name != tool.name and one.rules.effect == "reads")
+    return any(
+        name not in other.properties and _is_found_by(other, value, wanted, around) for other in others
+    )
+
+
+def _is_found_by(other: Tool, value: str, wanted: frozenset[str], around: Around) -> bool:
+    """Whether a value stands for what another tool finds.
+
+    Args:
+        other: the other tool.
+        value: the value.
+        wanted: what its parameter speaks of.
+        around: its call, and what else there is.
+    """
+    found = nouns(f"{other.name} {other.description}") - _inputs(other)
+    beside = [one for one in around.beside if one.name == other.name]
+    words, tells = nouns(value), bool(found & wanted)
+    if _OF_SOMETHING.search(value) and words & found - wanted - nouns(around.tool.name):
+        return tells or _holds(value, beside)
+    if tells and beside:
+        given = {folded(str(one)).strip() for call in beside for one in call.arguments.values()}
+        if (
+            folded(value).strip() in given
+            or (words and words <= found | wanted)
+            or around.grounds.says_none_of(value)
+        ):
             return True
-        is_of = _OF_SOMETHING.search(value) is not None and bool(about & nouns(value))
-        if is_of and (other.name in tellers or _holds(value, found)):
-            return True
-        if other.name in tellers and any(around.grounds.calls_it(value, asked) for asked in _asked(other)):
-            return True
-    return False
+    return tells and any(
+        around.grounds.calls_it(value, asked) for asked in _asked(other) if asked not in wanted
+    )
+
+
+def _inputs(tool: Tool) -> frozenset[str]:
+    """What a tool's own parameters speak of."""
+    schemas = {name: schema for name, schema in tool.properties.items() if isinstance(schema, Mapping)}
+    return nouns(" ".join(f"{name} {schema.get('description') or ''}" for name, schema in schemas.items()))
 
 
 def _holds(value: str, calls: Sequence[ToolCall]) -> bool:
@@ -151,6 +166,6 @@ def _asked(tool: Tool) -> Iterator[str]:
     """What a tool's required texts are of, by their names: "ship" of ship, ship_name."""
     for name in tool.required:
         schema: Any = tool.properties.get(name)
-        words = [word for word in words_of(name) if word not in _EMPTY_NOUNS and word != "name"]
+        words = [word for word in words_of(name) if word not in _EMPTY_NOUNS]
         if isinstance(schema, Mapping) and schema.get("type", "string") == "string" and words:
             yield words[0]
