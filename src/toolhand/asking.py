@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from toolhand.arguments.grounding import checked_values, without_idle
+from toolhand.arguments.grounding import checked_values, id_parameters, without_idle
 from toolhand.arguments.grounds import Grounds
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ModelError, SettingsError, ToolError
@@ -240,15 +240,18 @@ def _grounded(
 ) -> Reply:
     """The reply without what nobody said: calls with an invented id go back to the model, idle values are left out."""
     found = [tool for call in reply.calls if (tool := tools.get(call.name)) is not None]
-    if not found or not (way.checks_values or way.drops_idle):
+    is_checked = way.checks_steps or (way.checks_values and any(map(id_parameters, found)))
+    if not found or not (is_checked or way.drops_idle):
         return reply
     grounds = Grounds(history)
     if FINAL_ANSWER in tools:  # what an answer says may be worked out
         tools = tools.filter(lambda tool: tool.name != FINAL_ANSWER)
     if way.drops_idle:
         reply = replace(reply, calls=without_idle(reply.calls, grounds, tools))
-    if way.checks_values:
-        calls, broken = checked_values(reply.calls, grounds, tools, context.language)
+    if is_checked:
+        calls, broken = checked_values(
+            reply.calls, grounds, tools, context.language, checks_steps=way.checks_steps
+        )
         problems = tuple(call.problem for call in broken if call.problem is not None)
         reply = replace(
             reply, calls=calls, broken=(*reply.broken, *broken), problems=(*reply.problems, *problems)

@@ -39,7 +39,7 @@ def sent_back(said, *calls, language="en"):
         ToolCall(id=str(number), name=name, arguments=arguments)
         for number, (name, arguments) in enumerate(calls)
     ]
-    good, bad = checked_values(made_calls, Grounds([user(said)]), TOOLS, language)
+    good, bad = checked_values(made_calls, Grounds([user(said)]), TOOLS, language, checks_steps=True)
     assert len(good) + len(bad) == len(calls)
     return [(call.name, call.problem.details["tools"]) for call in bad]
 
@@ -119,5 +119,5 @@ def test_a_name_is_not(said, calls):
 
 def test_in_chinese_the_error_is_too():
     calls = [ToolCall(id="1", name="room_equipment", arguments={"room": "Ann's meeting"})]
-    _, (bad,) = checked_values(calls, Grounds([user("Ann's meeting")]), TOOLS, "zh")
+    _, (bad,) = checked_values(calls, Grounds([user("Ann's meeting")]), TOOLS, "zh", checks_steps=True)
     assert "只是描述" in bad.problem.message

@@ -173,7 +173,7 @@ async def test_a_whole_run_takes_both_steps_though_the_model_would_answer():
             "It is 2284.",
         ]
     )
-    ladder = Ladder(Profile(rungs=("constrained_first", "native"), checks_values=True))
+    ladder = Ladder(Profile(rungs=("constrained_first", "native"), checks_steps=True))
     run = await Agent(model, tools=[car_owner, phone_of], protocol=ladder).run(
         "The phone of the owner of B-77?"
     )

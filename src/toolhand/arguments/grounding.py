@@ -52,28 +52,34 @@ _LONGEST_VALUE: Final = 60
 
 
 def checked_values(
-    calls: Sequence[ToolCall], grounds: Grounds, tools: ToolCollection, language: Language
+    calls: Sequence[ToolCall],
+    grounds: Grounds,
+    tools: ToolCollection,
+    language: Language,
+    *,
+    checks_steps: bool = False,
 ) -> tuple[tuple[ToolCall, ...], tuple[ToolCall, ...]]:
     """Parts calls into those that may run and those with an id that nobody gave.
 
-    An optional id that nobody gave is left out of its call; a required one makes the call broken. Where a result's key was
-    written in the place of what it tells ("captain"), that is put there.
+    An optional id that nobody gave is left out of its call; a required one makes the call broken.
 
     Args:
         calls: bound calls of one reply.
         grounds: what was said.
         tools: what may be called; the problem names those that can tell the id.
         language: of the problem's words.
+        checks_steps: whether required values that stand for what another tool would find count as well (`relations.describes`);
+            and where a result's key was written in the place of what it tells ("captain"), that is put there.
     """
     good: list[ToolCall] = []
     broken: list[ToolCall] = []
     for written in calls:
         tool = tools.get(written.name)
-        call = written if tool is None else _filled(written, tool, grounds)
+        call = written if tool is None or not checks_steps else _filled(written, tool, grounds)
         invented: list[str] = []
         if tool is not None:
             around = Around(call=call, tool=tool, beside=calls, grounds=grounds, tools=tools)
-            invented = list(_invented(around))
+            invented = list(_invented(around, checks_steps=checks_steps))
         if tool is None or not invented:
             good.append(call)
             continue
@@ -111,12 +117,12 @@ def _filled(call: ToolCall, tool: Tool, grounds: Grounds) -> ToolCall:
     return replace(call, arguments=arguments, fixes=(*call.fixes, *fixes)) if fixes else call
 
 
-def _invented(around: Around) -> Iterator[str]:
+def _invented(around: Around, *, checks_steps: bool) -> Iterator[str]:
     tool = around.tool
     ids = id_parameters(tool)
     for name, value in around.call.arguments.items():
         if name not in ids:
-            if name in tool.required and describes(name, value, around):
+            if checks_steps and name in tool.required and describes(name, value, around):
                 yield name
             continue
         values = value if isinstance(value, list) else [value]
@@ -124,7 +130,7 @@ def _invented(around: Around) -> Iterator[str]:
         if any(_looks_made_up(item, name) and not _is_given(item, told, around) for item in values) or (
             name in tool.required
             and _can_be_told(name, tool, around.tools)
-            and any(_is_title(item) or _is_word_for(item, name, around) for item in values)
+            and any(_is_title(item) or (checks_steps and _is_word_for(item, name, around)) for item in values)
         ):
             yield name
 

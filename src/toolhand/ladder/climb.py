@@ -46,6 +46,11 @@ class Way(Protocol):
         ...
 
     @property
+    def checks_steps(self) -> bool:
+        """Whether values that stand for a step that was left out are sent back."""
+        ...
+
+    @property
     def drops_idle(self) -> bool:
         """Whether optional values that say nothing and that nobody said are left out."""
         ...
@@ -65,6 +70,7 @@ class Steady:
 
     protocol: ModelProtocol
     checks_values: bool = False
+    checks_steps: bool = False
     drops_idle: bool = False
 
     def heard(self, reply: Reply) -> None:
@@ -133,7 +139,8 @@ class Climb:
 
     def __init__(self, ladder: Ladder) -> None:
         self._ladder = ladder
-        self.checks_values, self.drops_idle = ladder.profile.checks_values, ladder.profile.drops_idle
+        self.checks_values, self.checks_steps = ladder.profile.checks_values, ladder.profile.checks_steps
+        self.drops_idle = ladder.profile.drops_idle
         self._at = ladder.top
         self._failures = 0
         self._good = 0

@@ -124,7 +124,7 @@ class _Asker:
         self.trial = Trial(task=task, rung=rung, is_right=False)
         ladder = Ladder(
             Profile(
-                rungs=(rung,), least_sure=_DOUBTS_ALL, checks_values=True, drops_idle=True, origin="the probe"
+                rungs=(rung,), least_sure=_DOUBTS_ALL, checks_steps=True, drops_idle=True, origin="the probe"
             )
         )
         setup = Setup(

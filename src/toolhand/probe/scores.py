@@ -164,4 +164,4 @@ def recommended(found: Sequence[Score], *, remark: str = "") -> Profile:
     best = found[0]
     rungs = [score.rung for score in found if score.called >= best.called * _WORTH_CLIMBING]
     fit = next((score.least_sure for score in found if score.least_sure), 0.0)
-    return Profile(rungs=tuple(rungs), least_sure=fit, drops_idle=True, origin=remark)
+    return Profile(rungs=tuple(rungs), least_sure=fit, checks_steps=True, drops_idle=True, origin=remark)
