@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: help setup demo test test-fast lint types check walk questions own-things bench lock clean
+.PHONY: help setup demo test test-fast lint types check walk questions own-things bench clients lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -40,6 +40,9 @@ own-things: setup  ## how many questions over documents, a database and a table 
 
 bench: setup  ## figures against others, re-runnable
 	@$(BIN)/python -m bench
+
+clients: setup  ## other programs' clients in front of the gateway, in an environment of their own
+	@$(BIN)/python scripts/clients.py
 
 lock: setup  ## resolves requirements.lock anew
 	@$(BIN)/python scripts/lock.py

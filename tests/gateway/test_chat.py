@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from tests.gateway.upstream import completion, event, piece
+from tests.gateway.upstream import answered, completion, event, piece
 
 WEATHER = {
     "type": "function",
@@ -209,3 +209,48 @@ async def test_further_fields_go_on(start):
     assert (sent["temperature"], sent["max_tokens"], sent["stop"], sent["seed"]) == (0.2, 50, ["END"], 3)
     assert sent["frequency_penalty"] == 0.5
     assert "nonsense" not in sent
+
+
+async def test_an_id_that_nobody_gave_is_sent_back_and_given_where_the_model_insists(start):
+    schema = {"type": "object", "properties": {"order_id": {"type": "string"}}, "required": ["order_id"]}
+    tools = [
+        {
+            "type": "function",
+            "function": {"name": "cancel_order", "description": "Cancels an order", "parameters": schema},
+        },
+        {
+            "type": "function",
+            "function": {"name": "list_orders", "description": "Lists the orders with their ids"},
+        },
+    ]
+    gate = await start(
+        '<tool_call>{"name": "cancel_order", "arguments": {"order_id": "A-77120"}}</tool_call>',
+        rounds=1,
+        profile="auto",
+    )
+    made = message(await gate.post({**asked("Cancel my order."), "tools": tools}))
+    assert len(gate.upstream.bodies) == 2
+    assert [call["function"]["name"] for call in made["tool_calls"]] == ["cancel_order"]
+
+
+async def test_a_stream_that_waits_shows_that_it_lives(start):
+    seen = asyncio.Event()
+
+    async def late(request, body):
+        await seen.wait()
+        return await answered(request, body, "Well.", 5)
+
+    gate = await start(late)
+    route = next(route for route in gate.app.routes if getattr(route, "path", "") == "/v1/chat/completions")
+    route.app._heartbeat = 0.05
+    async with gate.session.post(
+        f"{gate.url}/v1/chat/completions", json={"model": "m", **asked(stream=True)}
+    ) as said:
+        raw = b""
+        async for piece_ in said.content.iter_any():
+            raw += piece_
+            if b": waiting" in raw:
+                seen.set()
+    assert raw.startswith(b"data: ")
+    assert b"Well." in raw
+    assert raw.endswith(b"data: [DONE]\n\n")

@@ -151,6 +151,8 @@ class Exchange:
                 is_forced = is_forced or (self.wanted.shape is not None and not answer.reply.problems)
                 history += [answer.message, *objections]
                 continue
+            if objections:
+                calls = (*calls, *_insisted(answer.reply, choice))
             here = [call for call in calls if call.name not in self.wanted.tools]
             if not here or self._turn >= MOST_TURNS:
                 return self._answered(answer, tuple(call for call in calls if call not in here), text)
@@ -291,6 +293,15 @@ class Exchange:
         self._give(rest)
         self._is_sent_back = False
         self._live = 0
+
+
+def _insisted(reply: Reply, choice: ToolChoice) -> list[ToolCall]:
+    """Calls that fit, but for an id that nobody gave: a model that insists may know it from where we cannot look."""
+    return [
+        replace(call, problem=None)
+        for call in reply.broken
+        if call.problem is not None and "invented" in call.problem.details and choice.allows(call.name)
+    ]
 
 
 def _first_steps(reply: Reply) -> Reply:
