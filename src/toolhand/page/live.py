@@ -9,10 +9,12 @@ Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 MOST_STREAMS: Final = 100
 _SECONDS: Final = 1.0
@@ -41,7 +43,7 @@ class Live:
         if self._streams >= MOST_STREAMS:
             return PlainTextResponse("Too many pages are open.\n", 503)
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        return StreamingResponse(self._events(mark, since), media_type="text/event-stream", headers=headers)
+        return _Stream(self._events(mark, since), media_type="text/event-stream", headers=headers)
 
     async def _events(self, mark: Callable[[], Awaitable[str]], since: str) -> AsyncIterator[str]:
         self._streams += 1
@@ -56,3 +58,11 @@ class Live:
                 await asyncio.sleep(self._seconds)
         finally:
             self._streams -= 1
+
+
+class _Stream(StreamingResponse):
+    """A stream that a server which stops may cut off: nothing of it is lost."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with contextlib.suppress(asyncio.CancelledError):
+            await super().__call__(scope, receive, send)

@@ -131,7 +131,8 @@ class Looking:
         summary = await self._summary(session_id)
         page = await self.store.read(session_id, before=seq + _MOST_ENTRIES, limit=_MOST_ENTRIES)
         entries = [entry for entry in _living(page) if entry.seq >= seq]
-        if not entries or entries[0].seq != seq:
+        is_start = bool(entries) and entries[0].seq == seq and (seq == 1 or begins_run(entries[0]))
+        if not is_start:
             raise SessionError(f"{session_id}: {seq}")
         part = next(iter(parted(entries)))
         run = run_of(part, await self._records(session_id, part))
