@@ -125,7 +125,10 @@ async def test_the_timeline_shows_parallel_calls_side_by_side(browser, shop):
 async def test_what_a_tool_gave_back_runs_nothing(browser, shop):
     page = await visit(browser, shop, "/run?id=alice-1&seq=1")
     shown = HOSTILE.partition(" \u202e")[0]
-    assert shown in await page.locator(".card.call", has=page.get_by_role("heading", name="reviews")).inner_text()
+    assert (
+        shown
+        in await page.locator(".card.call", has=page.get_by_role("heading", name="reviews")).inner_text()
+    )
     assert await page.locator("main script, main img").count() == 0
     assert await page.title() != "taken"
     # Even markup that came in would not run: the policy forbids it.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Final
 
 from starlette.applications import Starlette
@@ -107,8 +106,13 @@ def build_app(settings: GatewaySettings) -> Starlette:
 
 def _page_settings(gateway: Gateway) -> PageSettings:
     settings, sessions = gateway.settings, gateway.sessions
-    told = PageSettings(store=sessions.store, token=settings.token, resume=sessions.resume, hosts=HERE)
-    return told if settings.is_local else replace(told, hosts=())
+    return PageSettings(
+        store=sessions.store,
+        token=settings.token,
+        hosts=() if settings.token else HERE,  # behind a proxy it has the proxy's name
+        resume=sessions.resume,
+        knows=sessions.knows,
+    )
 
 
 def _front_routes(gateway: Gateway) -> list[BaseRoute]:

@@ -96,6 +96,10 @@ class Sessions:
             raise invalid("toolhand", str(error), str(error)) from None
         return _answered(run, agent, show)
 
+    def knows(self, session: str) -> bool:
+        """Whether a session's last run came by this gateway since it was started."""
+        return session in self._last
+
     async def resume(self, session: str, user: str, decisions: Mapping[str, Decision]) -> object:
         """Goes on with a run that waited for a person.
 

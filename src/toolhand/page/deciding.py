@@ -9,7 +9,7 @@ import asyncio
 import json
 import logging
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from toolhand.core.approvals import Approve, Decision, Deny, Edit
@@ -40,17 +40,19 @@ class Deciding:
     Args:
         looking: into the store.
         resume: goes on with a run; None where there is no agent.
+        knows: whether it can with a session; None for every one.
     """
 
-    def __init__(self, looking: Looking, resume: Resume | None) -> None:
-        self._looking, self._resume = looking, resume
+    def __init__(
+        self, looking: Looking, resume: Resume | None, knows: Callable[[str], bool] | None = None
+    ) -> None:
+        self._looking, self._resume, self._knows = looking, resume, knows
         self._tasks: dict[str, asyncio.Task[object]] = {}
         self._failures: OrderedDict[str, str] = OrderedDict()
 
-    @property
-    def can_go_on(self) -> bool:
-        """Whether a run can be gone on with here."""
-        return self._resume is not None
+    def can_go_on(self, session_id: str) -> bool:
+        """Whether a session's run can be gone on with here."""
+        return self._resume is not None and (self._knows is None or self._knows(session_id))
 
     def failure(self, session_id: str) -> str:
         """Why the last try to go on with a session failed; "" where it did not."""
@@ -86,7 +88,7 @@ class Deciding:
                 )
             case _:
                 raise NotDecided(around.word("refused"))
-        if self._resume is None:
+        if not self.can_go_on(session_id):
             await self._looking.archive.decide(session_id, {approval: decision})
             return around.word("noted")
         await self._go_on(session_id, found.summary.owner, {approval: decision})
@@ -96,10 +98,10 @@ class Deciding:
         """Goes on with a run that was interrupted; gives the sentence that is said about it.
 
         Raises:
-            NotDecided: when there is no agent here.
+            NotDecided: when there is no agent for it here.
             ToolhandError: when the store or the run refuses it.
         """
-        if self._resume is None:
+        if not self.can_go_on(session_id):
             raise NotDecided(around.word("elsewhere"))
         summary = await self._looking.archive.summary(session_id)
         if session_id not in self._tasks:
@@ -131,14 +133,6 @@ class Deciding:
         if len(self._failures) > _MOST_FAILURES:
             self._failures.popitem(last=False)
         _LOGGER.warning("a run could not go on: %s", said)
-
-    async def close(self) -> None:
-        """Ends what is under way; the sessions keep how far it has come."""
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
 
 
 async def _awaited(resume: Resume, session_id: str, user: str, decisions: Mapping[str, Decision]) -> object:

@@ -95,7 +95,7 @@ class _Pages:
     def __init__(self, settings: PageSettings) -> None:
         self._settings = settings
         self._looking = Looking(settings.store)
-        self._deciding = Deciding(self._looking, settings.resume)
+        self._deciding = Deciding(self._looking, settings.resume, settings.knows)
         self._live = Live()
 
     async def sessions(self, request: Request) -> Response:
@@ -123,7 +123,7 @@ class _Pages:
             seen,
             now=time.time(),
             live="" if before else link("/live", id=session_id, since=mark),
-            can_go_on=self._deciding.can_go_on,
+            can_go_on=self._deciding.can_go_on(session_id),
             told=told,
             failed=is_bad,
         )
@@ -140,7 +140,7 @@ class _Pages:
             run,
             now=time.time(),
             live=link("/live", id=session_id, since=mark),
-            can_go_on=self._deciding.can_go_on,
+            can_go_on=self._deciding.can_go_on(session_id),
             told=told,
             failed=is_bad,
         )
@@ -173,7 +173,7 @@ class _Pages:
         async def work(around: Around) -> str:
             return await self._deciding.decide(fields, around)
 
-        done = "decided" if self._deciding.can_go_on else "noted"
+        done = "decided" if self._deciding.can_go_on(session_id) else "noted"
         return await self._done(request, session_id, work, done)
 
     async def go_on(self, request: Request) -> Response:

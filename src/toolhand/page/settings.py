@@ -32,6 +32,7 @@ class PageSettings:
             name that is made to lead here. Empty for any, which needs a token.
         resume: goes on with a run that waited, with what was decided; None where no agent is at hand: decisions are written
             down then and count when the run is gone on with elsewhere.
+        knows: whether `resume` can go on with a session; None for every one.
         drift_log: the file of the drift log; None for the one that `TOOLHAND_DRIFT_LOG` names.
         evaluations: the file of evaluations; None for the usual one.
         secret: what marks its forms, the same in every process that serves it.
@@ -44,6 +45,7 @@ class PageSettings:
     token: str = field(default="", repr=False)
     hosts: tuple[str, ...] = HERE
     resume: Resume | None = None
+    knows: Callable[[str], bool] | None = None
     drift_log: Path | None = None
     evaluations: Path | None = None
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
