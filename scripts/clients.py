@@ -26,7 +26,9 @@ def main() -> int:
         if code := subprocess.run(install, check=False).returncode:
             return code
         ready.touch()
-    command = [str(python), "-m", "pytest", "tests/clients", "-m", "not model", *sys.argv[1:]]
+    # Rewriting the assertions of one client's own plugin ends the interpreter of Python 3.11.
+    options = ["-m", "not model", "--assert=plain", "-p", "no:schemathesis"]
+    command = [str(python), "-m", "pytest", "tests/clients", *options, *sys.argv[1:]]
     return subprocess.run(command, check=False, cwd=ROOT).returncode
 
 

@@ -17,13 +17,15 @@ from tests.gateway.upstream import Upstream, answered
 QUESTION = "How warm is it in Paris?"
 ANSWER = "It is 21 degrees in Paris."
 CALL = 'Let me look.\n<tool_call>\n{"name": "get_temperature", "arguments": {"city": "Paris"}}\n</tool_call>'
+FINAL = f'<tool_call>\n{{"name": "final_answer", "arguments": {{"answer": "{ANSWER}"}}}}\n</tool_call>'
 
 
 async def two_steps(request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
     """What a model does that knows no calls but those in its own text: it asks for the tool, then answers with its result."""
-    told = [message for message in body["messages"] if message["role"] == "tool"]
-    has_result = any("21" in str(message["content"]) for message in told)
-    return await answered(request, body, ANSWER if has_result else CALL, 5)
+    has_result = any("21 degrees" in str(message["content"]) for message in body["messages"])
+    named = {tool["function"]["name"] for tool in body.get("tools", ())}
+    end = FINAL if "final_answer" in named else ANSWER
+    return await answered(request, body, end if has_result else CALL, 5)
 
 
 @pytest.fixture(scope="session")

@@ -79,8 +79,8 @@ def test_anthropic(local, streams):
                 "model": "m",
                 "messages": messages,
                 "tools": [TOOL],
-                "temperature": 0,
                 "max_tokens": 200,
+                "extra_body": {"temperature": 0},
             }
             if streams:
                 with client.messages.stream(**options) as stream:
