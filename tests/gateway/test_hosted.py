@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.gateway.test_chat import CALL, WEATHER, message, streamed
+from tests.gateway.upstream import answered
 from toolhand.core.approvals import Approve
 from toolhand.gateway import ClientKey
 from toolhand.sessions.store import open_store
@@ -136,3 +137,15 @@ async def test_a_website_cannot_use_a_gateway_without_keys(start):
     assert (await gate.post(plain(), headers={"Origin": "https://evil.example"})).status == 403
     assert (await gate.post(plain(), headers={"Host": "rebound.example"})).status == 403
     assert (await gate.post(plain(), headers={"Origin": "http://localhost:3000"})).status == 200
+
+
+async def test_a_model_that_calls_for_ever_is_asked_for_its_answer(start):
+    async def asks_on(request, body):
+        is_last = "limit" in str(body["messages"][-1]["content"])
+        return await answered(
+            request, body, "About 7." if is_last else STOCK.replace("wrench", str(len(body["messages"]))), 5
+        )
+
+    gate = await start(asks_on, tools=HERE)
+    assert message(await gate.post(plain()))["content"] == "About 7."
+    assert len(gate.upstream.bodies) == 20

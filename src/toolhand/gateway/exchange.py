@@ -154,13 +154,17 @@ class Exchange:
             if objections:
                 calls = (*calls, *_insisted(answer.reply, choice))
             here = [call for call in calls if call.name not in self.wanted.tools]
+            given = tuple(call for call in calls if call not in here)
             if not here or self._turn >= MOST_TURNS:
-                return self._answered(answer, tuple(call for call in calls if call not in here), text)
+                return self._answered(answer, given, text)
             self._take(text, has_calls=True)
             history += await self._run_here(answer, calls, here, text, choice)
-            if len(here) < len(calls):
-                return self._answered(answer, tuple(call for call in calls if call not in here), "")
+            if given:
+                return self._answered(answer, given, "")
             choice = choice.now((READ_RESULT,) if READ_RESULT in self.tools else (), is_done=True)
+            if self._turn == MOST_TURNS - 1:  # the last asking is for the answer
+                history.append(_note(WORDS[self._context.language]["limit"]))
+                choice = ToolChoice("none")
 
     async def _run_here(
         self,
