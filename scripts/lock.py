@@ -10,7 +10,7 @@ from pathlib import Path
 
 OPTIONS = [
     "pyproject.toml", "--extra", "local", "--extra", "redis", "--extra", "otel", "--extra", "plan", "--extra", "eval",
-    "--extra", "postgres", "--extra", "openapi", "--extra", "mcp", "--extra", "server", "--extra", "web", "--extra", "sandbox",
+    "--extra", "postgres", "--extra", "durable", "--extra", "openapi", "--extra", "mcp", "--extra", "server", "--extra", "web", "--extra", "sandbox",
     "--extra", "sandbox-full", "--extra", "vectors", "--extra", "sql", "--extra", "docs-search",
     "--extra", "dev", "--generate-hashes", "--allow-unsafe", "--no-header", "--no-annotate", "--no-emit-index-url",
     "--no-emit-trusted-host", "--no-emit-find-links", "--no-emit-options", "--strip-extras", "--quiet",

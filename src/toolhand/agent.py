@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Generic, TypeVar, Unpack, cast, overload
+from typing import Any, TypeVar, Unpack, cast, overload
 
 from toolhand.choosing.choose import Choose
 from toolhand.choosing.chooser import Chooser
@@ -33,12 +33,13 @@ from toolhand.sessions.session import Session
 from toolhand.sessions.store import SessionStore, open_store
 from toolhand.sessions.trimming import History
 from toolhand.setup import Asked, Setup
+from toolhand.submitting import Submits
 from toolhand.toolset import LiveToolset, Toolset
 
 Typed = TypeVar("Typed")
 
 
-class Agent(Generic[Output]):
+class Agent(Submits[Output]):
     """A model with tools. It keeps no conversation itself: histories live in sessions, so it may serve many users at once.
 
     Args:

@@ -59,11 +59,19 @@ def load_tools(sources: str, *, database: Path | str | None = None, root: Path |
         elif source.startswith("mcp:"):
             found += Toolset.from_mcp(source.removeprefix("mcp:"))
         else:
-            found += _tools_of(_module(source), source)
+            found += _tools_of(load_module(source), source)
     return Toolset(found)
 
 
-def _module(source: str) -> ModuleType:
+def load_module(source: str) -> ModuleType:
+    """A person's Python file or module, imported.
+
+    Args:
+        source: a path or a module's name.
+
+    Raises:
+        SettingsError: when it is not there or cannot be imported; the message says where it went wrong.
+    """
     path = Path(source)
     is_folder = is_there = False
     try:

@@ -51,6 +51,11 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.05, 0.5
 _SEARCHED_AT_ONCE: Final = 200
 _STUCK_MS: Final = "5000"
 """How long a transaction may stand still in milliseconds: a process that was frozen in one would lock its rows for ever."""
+_SETTINGS: Final = {
+    "search_path": SCHEMA,
+    "application_name": "toolhand",
+    "idle_in_transaction_session_timeout": _STUCK_MS,
+}
 
 _APPEND: Final = """
 WITH held AS (
@@ -98,7 +103,7 @@ class PostgresStore(SqlStore):
         migrations: Sequence[Migration] = MIGRATIONS,
     ) -> None:
         super().__init__(_shown(url), DIALECT, lease_seconds=lease_seconds, wait_seconds=wait_seconds)
-        self._url, self._connections, self._patience = url, connections, patience_seconds
+        self.url, self._connections, self._patience = url, connections, patience_seconds
         self._migrations = migrations
         self._pool: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -114,6 +119,22 @@ class PostgresStore(SqlStore):
 
     async def _look(self, script: Callable[[], Script[T]]) -> T:
         return await self._tried(lambda connection: _run(connection, script()))
+
+    async def change(self, script: Callable[[], Script[T]]) -> T:
+        """Runs a transaction on tables beside the sessions' own, again where the server was away."""
+        return await self._change(script)
+
+    async def look(self, script: Callable[[], Script[T]]) -> T:
+        """Runs a statement on such tables by itself, again where the server was away."""
+        return await self._look(script)
+
+    async def connected(self, once: Callable[[Any], Awaitable[T]]) -> T:
+        """Does something with a connection of the driver's, again where the server was away."""
+        return await self._tried(once)
+
+    async def connect(self) -> Any:
+        """A connection of one's own, in the loop that asks; whoever asks closes it."""
+        return await asyncpg.connect(self.url, timeout=10, server_settings=_SETTINGS)
 
     async def append(self, lease: Lease, entries: Sequence[Entry], rows: Sequence[AuditRow] = ()) -> None:
         """See `SessionStore.append`. One statement, and so one round trip and one transaction, for all that come at once."""
@@ -211,16 +232,12 @@ class PostgresStore(SqlStore):
         async with self._opening:
             if self._pool is None:
                 pool = await asyncpg.create_pool(
-                    self._url,
+                    self.url,
                     min_size=0,
                     max_size=self._connections,
                     timeout=10,
                     command_timeout=60,
-                    server_settings={
-                        "search_path": SCHEMA,
-                        "application_name": "toolhand",
-                        "idle_in_transaction_session_timeout": _STUCK_MS,
-                    },
+                    server_settings=_SETTINGS,
                 )
                 try:
                     async with pool.acquire() as connection, connection.transaction():
