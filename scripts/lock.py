@@ -10,11 +10,11 @@ from pathlib import Path
 
 OPTIONS = [
     "pyproject.toml", "--extra", "local", "--extra", "redis", "--extra", "otel", "--extra", "plan", "--extra", "eval",
-    "--extra", "postgres", "--extra", "durable", "--extra", "openapi", "--extra", "mcp", "--extra", "server", "--extra", "web", "--extra", "sandbox",
-    "--extra", "sandbox-full", "--extra", "vectors", "--extra", "sql", "--extra", "docs-search",
-    "--extra", "dev", "--generate-hashes", "--allow-unsafe", "--no-header", "--no-annotate", "--no-emit-index-url",
-    "--no-emit-trusted-host", "--no-emit-find-links", "--no-emit-options", "--strip-extras", "--quiet",
-    "--output-file", "requirements.lock",
+    "--extra", "postgres", "--extra", "durable", "--extra", "openapi", "--extra", "mcp", "--extra", "server",
+    "--extra", "web", "--extra", "sandbox", "--extra", "sandbox-full", "--extra", "vectors", "--extra", "sql",
+    "--extra", "docs-search", "--extra", "dev", "--generate-hashes", "--allow-unsafe", "--no-header", "--no-annotate",
+    "--no-emit-index-url", "--no-emit-trusted-host", "--no-emit-find-links", "--no-emit-options", "--strip-extras",
+    "--quiet", "--output-file", "requirements.lock",
 ]  # fmt: skip
 
 

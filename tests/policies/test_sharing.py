@@ -1,4 +1,4 @@
-"""State that several processes share: on a server where one is installed, else on a double that runs the same scripts."""
+"""State that several processes share: in PostgreSQL, in Redis where one is installed, on a double that runs Redis' scripts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import time
 
 import pytest
 
+from tests.sessions.conftest import postgres  # noqa: F401 - a fixture
 from toolhand import RunContext
 from toolhand.core.errors import MissingExtraError
 from toolhand.core.tools import Breaker
 from toolhand.policies.circuit_breaker import CircuitBreaker
+from toolhand.policies.concurrency import Concurrency
 from toolhand.policies.idempotency import Idempotency
 from toolhand.policies.rate_limit import RateLimit
 from toolhand.policies.sharing import Taking
@@ -70,7 +72,7 @@ def server():
     found.stop()
 
 
-@pytest.fixture(params=["double", "server"])
+@pytest.fixture(params=["double", "server", "postgres"])
 async def states(request):
     """Two states as two processes have them."""
     if request.param == "double":
@@ -82,11 +84,16 @@ async def states(request):
             return fakeredis.FakeAsyncRedis(server=backend)
 
         made_states = [RedisState("redis://double", connect=connect) for _ in range(2)]
+    elif request.param == "postgres":
+        from toolhand.policies.sharing.postgres import PostgresState  # noqa: PLC0415 - where its driver is installed
+
+        url = request.getfixturevalue("postgres").database()
+        made_states = [PostgresState(url, timeout=10) for _ in range(2)]
     else:
         made_states = [RedisState(request.getfixturevalue("server").url, timeout=5) for _ in range(2)]
     yield made_states
     for state in made_states:
-        assert not state.is_alone, "Redis was not used"
+        assert not state.is_alone, "the server was not used"
         await state.close()
 
 
@@ -175,6 +182,36 @@ async def test_an_errand_is_shared(states):
     ]  # fmt: skip
     assert (await two(tool, order="A1")).data == "付款成功"
     assert paid == ["A1"]
+
+
+async def test_a_bound_of_calls_at_once_is_shared(states):
+    inside, most, both = 0, 0, asyncio.Event()
+
+    async def work(x: int) -> str:
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        if inside == 2:
+            both.set()
+        await asyncio.wait_for(both.wait(), 30)
+        await asyncio.sleep(0.01)
+        inside -= 1
+        return "done"
+
+    tool = made(work, concurrency=2)
+    ways = [Way(Concurrency(shared=state)) for state in states]
+    results = await asyncio.gather(*[way(tool, x=number) for number in range(4) for way in ways])
+    assert codes(results) == [None] * 8
+    assert most == 2
+    place = await states[0].enter("work", 1, 0.1)  # of a process that dies with it
+    assert place
+    assert await states[1].enter("work", 1, 60) is None
+    begun = time.monotonic()
+    while (other := await states[1].enter("work", 1, 60)) is None:
+        assert time.monotonic() - begun < 10
+        await asyncio.sleep(0.01)
+    await states[1].leave("work", other)
+    assert await states[0].enter("work", 1, 0.1)
 
 
 async def test_without_redis_a_process_counts_for_itself_and_comes_back(server, monkeypatch, caplog):

@@ -16,7 +16,7 @@ from toolhand.policies.permission import AccessRule, Permission
 from toolhand.policies.rate_limit import RateLimit
 from toolhand.policies.redact import redact
 from toolhand.policies.retry import Retry
-from toolhand.policies.sharing import SYSTEM_CLOCK, Clock, SharedState
+from toolhand.policies.sharing import SYSTEM_CLOCK, Clock, SharedPlaces, SharedState
 from toolhand.policies.sharing.memory import MemoryState
 from toolhand.policies.shrink import shrink
 from toolhand.policies.timeout import timeout
@@ -50,7 +50,7 @@ def default_policies(
         Deduplicate(clock),
         Idempotency(state),
         RateLimit(state),
-        Concurrency(),
+        Concurrency(shared=state if isinstance(state, SharedPlaces) else None),
         CircuitBreaker(state),
         Retry(clock=clock),
         timeout,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
 from collections.abc import Hashable
 from contextvars import ContextVar
 from typing import Final
@@ -11,6 +13,7 @@ from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.messages import BoundCall, ToolResult
 from toolhand.core.tools import Tool
 from toolhand.policies import Proceed
+from toolhand.policies.sharing import SharedPlaces
 from toolhand.policies.sharing.gate import Gate
 
 _WORDS = {
@@ -27,6 +30,10 @@ _WORDS = {
 }
 
 
+_SHORTEST_LOOK, _LONGEST_LOOK = 0.01, 0.25
+_LONGEST_KEPT: Final = 900.0
+"""How long a place among all processes is kept for a call without a timeout, in case its process dies."""
+
 _INSIDE: Final[ContextVar[tuple[Gate, ...]]] = ContextVar("toolhand_gates", default=())
 """The gates that the code which asks has come through, once for each place that it holds."""
 
@@ -39,10 +46,18 @@ class Concurrency:
     Args:
         per_session: how many calls of one session may run at once, or None for any number.
         longest_wait: seconds that a call without a timeout waits.
+        shared: where the bounds of tools are those of all processes together; None for those of each.
     """
 
-    def __init__(self, *, per_session: int | None = None, longest_wait: float = 30.0) -> None:
+    def __init__(
+        self,
+        *,
+        per_session: int | None = None,
+        longest_wait: float = 30.0,
+        shared: SharedPlaces | None = None,
+    ) -> None:
         self._per_session = per_session
+        self._shared = shared
         self._longest_wait = longest_wait
         self._gates: dict[Hashable, Gate] = {}
 
@@ -85,6 +100,12 @@ class Concurrency:
                 return _refused(call, context, seconds)
             token = _INSIDE.set((*inside, gate))
             try:
+                if (
+                    self._shared is not None
+                    and most == call.tool.rules.concurrency
+                    and not inside.count(gate)
+                ):
+                    proceed = _among_all(self._shared, seconds, proceed)
                 return await self._through(inner, seconds, call, context, proceed)
             finally:
                 _INSIDE.reset(token)
@@ -92,6 +113,34 @@ class Concurrency:
         finally:
             if gate.is_idle and most == self._per_session:
                 self._gates.pop(key, None)  # sessions come and go, tools stay
+
+
+def _among_all(shared: SharedPlaces, seconds: float, proceed: Proceed) -> Proceed:
+    """Goes on with a place among all processes, inside of everything else that bounds the call."""
+
+    async def placed(call: BoundCall, context: RunContext) -> ToolResult:
+        place = await _place(shared, call, seconds)
+        if place is None:
+            return _refused(call, context, seconds)
+        try:
+            return await proceed(call, context)
+        finally:
+            await asyncio.shield(asyncio.ensure_future(shared.leave(call.tool.name, place)))
+
+    return placed
+
+
+async def _place(shared: SharedPlaces, call: BoundCall, seconds: float) -> str | None:
+    """A place among all processes, waited for; None where there was none in time."""
+    rules, clock = call.tool.rules, asyncio.get_running_loop().time
+    kept = _LONGEST_KEPT if rules.timeout is None else rules.timeout * (rules.retries + 1) + 60
+    until, look = clock() + seconds, _SHORTEST_LOOK
+    while True:
+        place = await shared.enter(call.tool.name, rules.concurrency or 1, kept)
+        if place is not None or clock() >= until:
+            return place
+        await asyncio.sleep(min(until - clock(), look * random.uniform(0.7, 1.3)))  # noqa: S311 - not a secret
+        look = min(_LONGEST_LOOK, look * 1.5)
 
 
 def _refused_inside(call: BoundCall, context: RunContext, most: int) -> ToolResult:

@@ -1,13 +1,13 @@
-"""What policies keep between calls, in this process or in Redis, and what they measure time with.
+"""What policies keep between calls, in this process, in Redis or in PostgreSQL, and what they measure time with.
 
-`SharedState` is the port; `memory.py` and `redis.py` are behind it. `repeats.py` and `loops.py` know no I/O at all.
+`SharedState` is the port; `memory.py`, `redis.py` and `postgres.py` are behind it. `repeats.py` and `loops.py` know no I/O.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from toolhand.core.tools import Breaker
 from toolhand.policies.sharing.clock import SYSTEM_CLOCK, Clock
@@ -136,6 +136,29 @@ class SharedState(Protocol):
         ...
 
 
+@runtime_checkable
+class SharedPlaces(Protocol):
+    """Places of which so many processes together have a bounded number, as of calls that run at once."""
+
+    async def enter(self, key: str, most: int, seconds: float) -> str | None:
+        """Takes a place.
+
+        Args:
+            key: what is bounded.
+            most: how many places there are.
+            seconds: after which the place is free again where nobody leaves it: its process died.
+
+        Returns:
+            the place, to be left, "" where this process counts for itself; None where all are taken.
+        """
+        ...
+
+    async def leave(self, key: str, place: str) -> None:
+        """Gives a place back."""
+        ...
+
+
 __all__ = [
-    "ADMITTED", "SYSTEM_CLOCK", "WELL", "Admission", "Circuit", "Clock", "Health", "Receipt", "SharedState", "Taking",
+    "ADMITTED", "SYSTEM_CLOCK", "WELL", "Admission", "Circuit", "Clock", "Health", "Receipt",
+    "SharedPlaces", "SharedState", "Taking",
 ]  # fmt: skip

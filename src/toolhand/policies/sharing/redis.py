@@ -19,7 +19,7 @@ from toolhand.core.errors import MissingExtraError
 from toolhand.core.tools import Breaker
 from toolhand.policies.sharing import WELL, Admission, Circuit, Health, Receipt, Taking
 from toolhand.policies.sharing.memory import MemoryState
-from toolhand.policies.sharing.scripts import ADMIT, CLAIM, SETTLE, TAKE
+from toolhand.policies.sharing.scripts import ADMIT, CLAIM, ENTER, SETTLE, TAKE
 
 T = TypeVar("T")
 
@@ -155,6 +155,29 @@ class RedisState:
         await self._shared(
             lambda: self._client().delete(f"{self._prefix}errand:{key}"), lambda: self._alone.release(key)
         )
+
+    async def enter(self, key: str, most: int, seconds: float) -> str | None:
+        """Takes a place; see `SharedPlaces.enter`."""
+        place = f"{self._mark}:{next(self._numbers)}"
+
+        async def alone() -> str | None:
+            return ""
+
+        def read(answer: Any) -> str | None:
+            return place if int(answer) else None
+
+        return await self._shared(
+            lambda: self._run(ENTER, [f"gate:{key}"], [place, most, seconds], read), alone
+        )
+
+    async def leave(self, key: str, place: str) -> None:
+        """Gives a place back."""
+
+        async def alone() -> Any:
+            return None
+
+        if place:
+            await self._shared(lambda: self._client().zrem(f"{self._prefix}gate:{key}", place), alone)
 
     async def close(self) -> None:
         """Gives back this event loop's connections."""

@@ -85,6 +85,19 @@ return {failures, string.format('%.6f', left)}
 )
 """KEYS: the circuit. ARGV: its measure, its cooldown, the admission's probe, and "well", "ill" or "neither"."""
 
+ENTER: Final = (
+    _NOW
+    + """
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.6f', now))
+if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[2]) then return 0 end
+redis.call('ZADD', KEYS[1], string.format('%.6f', now + tonumber(ARGV[3])), ARGV[1])
+local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')
+redis.call('PEXPIRE', KEYS[1], math.ceil((tonumber(last[2]) - now) * 1000) + 1000)
+return 1
+"""
+)
+"""KEYS: a sorted set of places by when they are free again. ARGV: the new place's name, how many there are, and its seconds."""
+
 CLAIM: Final = (
     _NOW
     + """
