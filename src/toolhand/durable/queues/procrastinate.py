@@ -2,7 +2,7 @@
 
 A job lasts as long as its run, so that a worker fetches no more than it has room for; beside that neither Procrastinate's locks
 nor how it thinks a job has ended mean anything. It knows no number by which a worker that slept could be told from the one that
-took over: the run's lease does (docs/adr/0022-many-machines.md).
+took over: the run's lease does (docs/adr, "Many machines").
 """
 
 from __future__ import annotations
@@ -114,6 +114,7 @@ class ProcrastinateQueue:
             conninfo=self._store.url,
             kwargs={"options": f"-c search_path={SCHEMA} -c idle_in_transaction_session_timeout=5000",
                     "application_name": "toolhand-queue"},
+            pool_factory=_pool,
             min_size=1,
             max_size=4,
             timeout=_PATIENCE_SECONDS,
@@ -152,6 +153,13 @@ def _package() -> Any:
         raise MissingExtraError("durable", "running on many machines") from missing
     logging.getLogger("procrastinate").setLevel(logging.WARNING)  # our own log tells of each run
     return procrastinate
+
+
+def _pool(**options: Any) -> Any:
+    """A pool that does not ask before each statement whether its connection lives: where none does, all is begun anew."""
+    import psycopg_pool  # noqa: PLC0415 - an extra
+
+    return psycopg_pool.AsyncConnectionPool(**{**options, "check": None})
 
 
 def _connector() -> Any:
