@@ -92,16 +92,23 @@ async def work(url: str, concurrency: int) -> None:
     worker = Worker(agent(url), concurrency=concurrency)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.stop)
     task = asyncio.ensure_future(worker.run())
-    while not worker.health.beat:
-        await asyncio.sleep(0.05)
+    await until(lambda: asyncio.sleep(0, bool(worker.health.beat)))
     await asyncio.sleep(0.5)
     print("ready", flush=True)
     await task
 
 
-async def ended(ledger, count: int) -> None:
-    while (await ledger.look("SELECT count(*) FROM run WHERE ended > 0", ()))[0][0] < count:
+async def until(is_so) -> None:
+    while not await is_so():  # noqa: ASYNC110 - it happens in other processes
         await asyncio.sleep(0.1)
+
+
+async def counted(ledger, condition: str, least: int) -> bool:
+    return (await ledger.look(f"SELECT count(*) FROM run WHERE {condition}", ()))[0][0] >= least
+
+
+async def ended(ledger, count: int) -> None:
+    await until(lambda: counted(ledger, "ended > 0", count))
 
 
 async def throughput(url: str, count: int, runs: int) -> str:
@@ -127,14 +134,12 @@ async def throughput(url: str, count: int, runs: int) -> str:
 
 async def latency(url: str, label: str, times: int = 40) -> str:
     made, found = agent(url), []
-    ledger = ledger_of(made.store)
     for number in range(times):
         submitted = await made.submit("hello", session=f"l-{label}-{number}")
         await submitted.wait()
         row = await submitted.look()
         found.append((row.started - row.created) * 1e3)
         await asyncio.sleep(0.05)
-    del ledger
     return f"submit to start, {label}: median {statistics.median(found):.0f} ms, worst of {times} {max(found):.0f} ms"
 
 
@@ -172,8 +177,7 @@ async def parked(url: str, count: int) -> str:
                 await made.submit("pay", session=f"p-{number}")
 
         await asyncio.gather(*(one(number) for number in range(count)))
-        while (await ledger.look("SELECT count(*) FROM run WHERE state = 'waiting'", ()))[0][0] < count:
-            await asyncio.sleep(0.2)
+        await until(lambda: counted(ledger, "state = 'waiting'", count))
         after = resident_mb(pids[0])
         said = await latency(url, f"{count} parked")
     return f"{count} parked runs: worker {before:.0f} MB before, {after:.0f} MB after; {said}"
@@ -189,8 +193,7 @@ async def queued(url: str, count: int) -> str:
         "FROM generate_series(1, ?::int) AS n RETURNING 1", (count,)
     )  # fmt: skip
     with workers(url, 1):
-        said = await latency(url, f"{count} turns queued in another session")
-    return said
+        return await latency(url, f"{count} turns queued in another session")
 
 
 async def long_session(url: str, count: int) -> str:
