@@ -98,7 +98,8 @@ class Advancing:
         try:
             await asyncio.wait([taken.drive])
         finally:
-            session.grant = None  # where it was not used
+            if session.grant is claim.lease:  # it was not used
+                session.grant = None
         taken.is_settling = True
         if taken.is_lost:
             return None

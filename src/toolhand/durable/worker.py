@@ -165,7 +165,13 @@ class Worker:
                 return
             self.health.taken += 1
             taken = Taken(claim, assured_until(asked_at, self.lease_seconds))
+            before = self.running.get(claim.lease.session_id)
             self.running[claim.lease.session_id] = taken
+            if (
+                before is not None and before.task is not None
+            ):  # this worker slept, and its own run came back to it
+                before.lose()
+                await asyncio.wait([before.task])
             task = asyncio.ensure_future(self._advance(taken))
             taken.task = task
         finally:
