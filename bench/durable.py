@@ -219,7 +219,10 @@ async def main(url: str, options: argparse.Namespace) -> None:
     await ledger.ready()
     for count in (1, 2, 4):
         print(await throughput(url, count, options.runs), flush=True)
-    with workers(url, 1):
+    with workers(url, 1) as pids:
+        used = cpu(pids[0])
+        await asyncio.sleep(10)
+        print(f"an idle worker: {(cpu(pids[0]) - used) * 10:.1f} % of a core", flush=True)
         print(await latency(url, "idle"), flush=True)
     print(await failover(url), flush=True)
     print(await parked(url, options.parked), flush=True)

@@ -439,3 +439,31 @@ async def test_a_session_of_long_standing_does_not_slow_the_claim_of_others(stor
         await agent.submit(f"m{number}", session="busy")
     jobs = await ledger_of(store).look("SELECT count(*) FROM procrastinate_jobs", ())
     assert jobs[0][0] == 1
+
+
+async def test_a_worker_that_slept_past_its_lease_ends_its_own_run_before_it_takes_it_again(store, works):
+    started, tries = asyncio.Event(), []
+
+    @tool
+    async def linger() -> str:
+        """Takes its time, the first time."""
+        tries.append(1)
+        started.set()
+        if len(tries) == 1:
+            await asyncio.sleep(60)
+        return "ok"
+
+    def reply(request):
+        return answering(request) if turns(request) else asks(("c", "linger", "{}"))
+
+    agent = Agent(ScriptedModel(reply), tools=[linger], store=store)
+    worker = works(agent, lease_seconds=40.0)  # it keeps nothing up while this test runs
+    submitted = await agent.submit("a", session="s")
+    await asyncio.wait_for(started.wait(), 60)
+    ledger = ledger_of(store)
+    await ledger.look("UPDATE session SET lease_until = 0 WHERE id = 's' RETURNING 1", ())
+    assert (await reap(ledger, most_attempts=5)).lost == 1
+    run = await submitted.wait(90)
+    assert (run.output, len(tries), (await submitted.look()).attempts) == ("to a", 2, 2)
+    assert_valid(tuple(run.messages))
+    assert worker.health.lost == 1

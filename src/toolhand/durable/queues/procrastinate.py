@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from procrastinate import App
 
 TASK: Final = "toolhand.advance"
-_POLL_SECONDS: Final = 0.25
+_POLL_SECONDS: Final = 0.5
 _BEAT_SECONDS: Final = 2.0
 _PATIENCE_SECONDS: Final = 2.0
 """How long it may wait for a connection before the worker is begun anew with fresh ones."""
