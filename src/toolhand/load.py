@@ -59,7 +59,7 @@ def load_tools(sources: str, *, database: Path | str | None = None, root: Path |
         elif source.startswith("mcp:"):
             found += Toolset.from_mcp(source.removeprefix("mcp:"))
         else:
-            found += _tools_of(load_module(source), source)
+            found += _tools_of(_module(source), source)
     return Toolset(found)
 
 
@@ -72,6 +72,10 @@ def load_module(source: str) -> ModuleType:
     Raises:
         SettingsError: when it is not there or cannot be imported; the message says where it went wrong.
     """
+    return _module(source)
+
+
+def _module(source: str) -> ModuleType:
     path = Path(source)
     is_folder = is_there = False
     try:

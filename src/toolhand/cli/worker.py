@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+from typing import Any
 
 import typer
 
@@ -20,58 +21,67 @@ HELP = say(
 )
 
 
+AGENTS: Any = typer.Argument(
+    help=say(
+        "a .py file or module that holds agents; FILE:NAME for one of them",
+        "含有 agent 的 .py 文件或模块；“文件:名称”表示其中一个",
+    )
+)
+QUEUES: Any = typer.Option([], "--queue", help=say("Serve this queue; repeatable.", "服务的队列，可重复。"))
+CONCURRENCY: Any = typer.Option(
+    100, "--concurrency", "-c", min=1, help=say("Runs at once.", "同时执行多少个运行。")
+)
+LEASE: Any = typer.Option(
+    4.0,
+    "--lease",
+    min=0.5,
+    help=say(
+        "Seconds out of touch after which its runs are given to others.",
+        "失联多少秒后运行会转给其他 worker。",
+    ),
+)
+GRACE: Any = typer.Option(
+    30.0,
+    "--grace",
+    min=0.0,
+    help=say(
+        "Seconds that runs may go on when it is stopped; the rest is handed over.",
+        "停止时运行还可继续的秒数，其余的会移交。",
+    ),
+)
+ATTEMPTS: Any = typer.Option(
+    5,
+    "--attempts",
+    min=1,
+    help=say("Workers that may die of a run.", "一个运行最多可让多少个 worker 中断。"),
+)
+HEALTH: Any = typer.Option(
+    None,
+    "--health",
+    min=0,
+    max=65535,
+    metavar="PORT",
+    help=say("Serve /health, /ready and /metrics here.", "在此端口提供 /health、/ready 和 /metrics。"),
+)
+HOST: Any = typer.Option(
+    "127.0.0.1", "--host", help=say("Where the health port listens.", "健康检查的监听地址。")
+)
+VERBOSE: Any = typer.Option(
+    False, "--verbose", "-v", help=say("Log each run and call.", "记录每个运行和调用。")
+)
+
+
 def worker(
-    agents: str = typer.Argument(
-        help=say(
-            "a .py file or module that holds agents; FILE:NAME for one of them",
-            "含有 agent 的 .py 文件或模块；“文件:名称”表示其中一个",
-        )
-    ),
+    agents: str = AGENTS,
     store: str | None = options.STORE,
-    queues: list[str] = typer.Option(
-        [], "--queue", help=say("Serve this queue; repeatable.", "服务的队列，可重复。")
-    ),
-    concurrency: int = typer.Option(
-        100, "--concurrency", "-c", min=1, help=say("Runs at once.", "同时执行多少个运行。")
-    ),
-    lease: float = typer.Option(
-        4.0,
-        "--lease",
-        min=0.5,
-        help=say(
-            "Seconds out of touch after which its runs are given to others.",
-            "失联多少秒后运行会转给其他 worker。",
-        ),
-    ),
-    grace: float = typer.Option(
-        30.0,
-        "--grace",
-        min=0.0,
-        help=say(
-            "Seconds that runs may go on when it is stopped; the rest is handed over.",
-            "停止时运行还可继续的秒数，其余的会移交。",
-        ),
-    ),
-    attempts: int = typer.Option(
-        5,
-        "--attempts",
-        min=1,
-        help=say("Workers that may die of a run.", "一个运行最多可让多少个 worker 中断。"),
-    ),
-    health: int | None = typer.Option(
-        None,
-        "--health",
-        min=0,
-        max=65535,
-        metavar="PORT",
-        help=say("Serve /health, /ready and /metrics here.", "在此端口提供 /health、/ready 和 /metrics。"),
-    ),
-    host: str = typer.Option(
-        "127.0.0.1", "--host", help=say("Where the health port listens.", "健康检查的监听地址。")
-    ),
-    verbose: bool = typer.Option(
-        False, "--verbose", "-v", help=say("Log each run and call.", "记录每个运行和调用。")
-    ),
+    queues: list[str] = QUEUES,
+    concurrency: int = CONCURRENCY,
+    lease: float = LEASE,
+    grace: float = GRACE,
+    attempts: int = ATTEMPTS,
+    health: int | None = HEALTH,
+    host: str = HOST,
+    verbose: bool = VERBOSE,
 ) -> None:
     logging.basicConfig(
         level=logging.INFO if verbose else logging.WARNING,

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
@@ -17,6 +17,8 @@ from toolhand.sessions.moments import moment
 
 if TYPE_CHECKING:
     from toolhand.durable.worker import Worker
+
+_COUNTERS: Final = ("taken", "ended", "failed", "lost", "errors")
 
 
 def told(worker: Worker) -> dict[str, Any]:
@@ -39,14 +41,25 @@ def told(worker: Worker) -> dict[str, Any]:
     }
 
 
+def counted(found: Mapping[str, Any]) -> str:
+    """What `told` gave as metrics.
+
+    Source: https://prometheus.io/docs/instrumenting/exposition_formats/.
+    """
+    lines = []
+    for name in (*_COUNTERS, "running", "concurrency", "silent_seconds"):
+        kind = "counter" if name in _COUNTERS else "gauge"
+        full = f"toolhand_worker_{name}" + ("_total" if kind == "counter" else "")
+        lines += [f"# TYPE {full} {kind}", f"{full} {found[name]}"]
+    return "\n".join(lines) + "\n"
+
+
 @asynccontextmanager
 async def served(worker: Worker, *, host: str, port: int) -> AsyncIterator[int]:
     """Serves a worker's health while one is inside; gives the port.
 
     Raises:
         SettingsError: when the port cannot be had.
-
-    Source: https://prometheus.io/docs/instrumenting/exposition_formats/ for `/metrics`.
     """
 
     async def health(_: web.Request) -> web.Response:
@@ -58,22 +71,7 @@ async def served(worker: Worker, *, host: str, port: int) -> AsyncIterator[int]:
         return web.json_response(found, status=200 if found["is_well"] and not found["is_stopping"] else 503)
 
     async def metrics(_: web.Request) -> web.Response:
-        found = told(worker)
-        lines = []
-        for name in (
-            "running",
-            "concurrency",
-            "silent_seconds",
-            "taken",
-            "ended",
-            "failed",
-            "lost",
-            "errors",
-        ):
-            kind = "counter" if name in ("taken", "ended", "failed", "lost", "errors") else "gauge"
-            full = f"toolhand_worker_{name}" + ("_total" if kind == "counter" else "")
-            lines += [f"# TYPE {full} {kind}", f"{full} {found[name]}"]
-        return web.Response(text="\n".join(lines) + "\n", content_type="text/plain")
+        return web.Response(text=counted(told(worker)), content_type="text/plain")
 
     app = web.Application()
     app.add_routes([web.get("/health", health), web.get("/ready", ready), web.get("/metrics", metrics)])

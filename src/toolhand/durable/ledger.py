@@ -253,31 +253,21 @@ class RunLedger:
             False where another has taken it over: then nothing was written.
         """
         row, lease = claim.row, claim.lease
-        has_ended = state in ENDED
         # What waits for a person, or was handed over, has done nothing to be given up for.
         attempts = 0 if state == "waiting" else claim.attempt - (state == "queued" and not error)
+        told = "" if outcome is None else codec.written(outcome)
+        values = (
+            *(title, messages, row.session_id, lease.epoch, lease.holder, state, state in ENDED),
+            *(told, error[:2000], delay, delay, attempts, row.id, lease.epoch),
+        )
 
         def script(puts: Puts) -> Script[bool]:
-            values = (
-                *(title, messages, row.session_id, lease.epoch, lease.holder, state, has_ended),
-                *(
-                    "" if outcome is None else codec.written(outcome),
-                    error[:2000],
-                    delay,
-                    delay,
-                    attempts,
-                    row.id,
-                    lease.epoch,
-                ),
-            )
             settled = yield _SETTLE, values
-            if not settled:
-                return False
-            if has_ended:
+            if settled and state in ENDED:
                 yield from puts.next_of(row.session_id)
-            elif state == "queued":
+            elif settled and state == "queued":
                 yield from puts.again(row, delay)
-            return True
+            return bool(settled)
 
         return await self.change(script)
 
