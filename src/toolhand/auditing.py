@@ -9,7 +9,7 @@ import datetime as dt
 import json
 import time
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from toolhand.core.context import RunContext
 from toolhand.core.events import (
@@ -81,13 +81,19 @@ class _Turns:
                         replied |= {"cost": usage.cost, "currency": usage.currency}
                     if reason not in ("stop", "tool_calls"):
                         replied["end"] = reason
-            case _:
-                if (told := _told(event)) is not None:
-                    (self._told if self._session.turn is None else self._session.turn["told"]).append(told)
+            case _ if type(event) in _TELLING:
+                told = self._told if self._session.turn is None else self._session.turn["told"]
+                told.append(_told(event))
 
 
-def _told(event: Event) -> dict[str, Any] | None:
-    """What is kept of an event that says how a reply came about or a call went; None for all others."""
+_TELLING: Final = frozenset({
+    ModelRetried, ModelReplaced, CallRetried, SteppedDown, SteppedUp, AskedAgain, LimitReached,
+})  # fmt: skip
+"""The events that say how a reply came about or a call went."""
+
+
+def _told(event: Event) -> dict[str, Any]:
+    """What is kept of such an event."""
     match event:
         case ModelRetried(error=error, wait_seconds=wait):
             return {"what": "model_retried", "why": str(error.fault), "wait": round(wait, 3)}
@@ -105,7 +111,7 @@ def _told(event: Event) -> dict[str, Any] | None:
         case LimitReached(limit=limit):
             return {"what": "limit", "why": limit}
         case _:
-            return None
+            return {"what": type(event).__name__}
 
 
 class _Rows:

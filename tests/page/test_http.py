@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import html
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,9 +13,13 @@ import pytest
 
 from tests.page.conftest import TOKEN, resuming, visiting
 from tests.page.sample import HOSTILE, ORDERS, SECRET, agent, asked_to_order, compared
+from tests.test_agent import asks
 from toolhand.auditing import AuditTrail
 from toolhand.core.approvals import Approve
 from toolhand.core.errors import SettingsError
+from toolhand.evals import Attempt, Subject, Suite, read_case
+from toolhand.evals import Store as Evaluations
+from toolhand.observability.drift import DriftLog
 from toolhand.page import PageSettings
 from toolhand.sessions import Archive
 from toolhand.sessions.memory import MemoryStore
@@ -307,6 +312,35 @@ async def test_a_store_that_is_not_there_is_empty_and_stays_so(tmp_path):
         assert (await visitor.get("/evaluation?id=e1"))[0] == 404
         assert (await visitor.get("/session?id=x"))[0] == 404
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_evaluations_and_drift_are_shown(store, tmp_path):
+    kept, subject = Evaluations(tmp_path / "evals.db"), Subject(model="<b>m</b>")
+    case = read_case({"id": "one", "question": "What is 1 + 1?", "calls": []})
+    ids = []
+    for outcome in ("passed", "failed"):
+        begun = kept.begin(Suite(name="sums", cases=(case,)), [subject])
+        kept.add(begun.id, [Attempt(subject=subject, case="one", kind="silence", repeat=1, outcome=outcome)])
+        ids.append(begun.id)
+    log = DriftLog(tmp_path / "drift.jsonl")
+    one = agent(store, asks(("c1", "price", "{'item': 'table', 'amount': '2',}")), "Fine.")
+    one.setup = replace(one.setup, sinks=(log,))
+    await one.run(f"The key is {SECRET}", session="s")
+    settings = PageSettings(
+        store=store, evaluations=tmp_path / "evals.db", drift_log=tmp_path / "drift.jsonl"
+    )
+    async with visiting(settings) as visitor:
+        listed = (await visitor.get("/evaluations"))[1]
+        assert listed.count("sums") == 2
+        assert "100 % passed" in listed
+        status, report = await visitor.get(f"/evaluation?id={ids[0]}&with={ids[1]}")
+        assert status == 200
+        assert Elements(report).runs_nothing_foreign()
+        assert "McNemar" in report
+        assert "<b>m" not in report
+        drift = (await visitor.get("/drift"))[1]
+        assert "string_to_number" in drift
+        assert "amount" in drift
 
 
 async def test_a_session_of_any_name_is_found():

@@ -99,7 +99,7 @@ def _choice(around: Around, evaluation: Evaluation, others: Sequence[Evaluation]
     options += [
         element(
             "option",
-            f"{short(one.started, 19)} {short(', '.join(s.label for s in one.subjects), 60)}",
+            f"{one.started[:16].replace('T', ' ')} {short(', '.join(s.label for s in one.subjects), 60)}",
             value=one.id,
             selected=one.id == compared,
         )
