@@ -112,13 +112,20 @@ class Groups:
 
     async def _write_all(self) -> None:
         """In the background's loop: writes until nothing waits."""
-        while True:
+        group: list[_Waiting] = []
+        try:
+            while True:
+                with self._mutex:
+                    group, self._waiting = self._waiting[:MOST_IN_A_GROUP], self._waiting[MOST_IN_A_GROUP:]
+                    if not group:
+                        self._pid = 0
+                        return
+                await self._write(group)
+        except BaseException as error:  # whoever waits must not wait for ever, and the next one writes again
             with self._mutex:
-                group, self._waiting = self._waiting[:MOST_IN_A_GROUP], self._waiting[MOST_IN_A_GROUP:]
-                if not group:
-                    self._pid = 0
-                    return
-            await self._write(group)
+                left, self._waiting, self._pid = [*group, *self._waiting], [], 0
+            _tell(left, error)
+            raise
 
     async def _write(self, group: Sequence[_Waiting]) -> None:
         written: set[int] = set()
