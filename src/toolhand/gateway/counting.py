@@ -41,7 +41,7 @@ class Counting:
             seconds: how long it took.
             answered: the answer, where there was one.
         """
-        LOG.info("%s %s %d in %.3f s", path, model or "-", status, seconds)
+        LOG.info("%s %.80r %d in %.3f s", path, model, status, seconds)  # a client may name anything
         with self._lock:
             name = self._bounded(model) if answered is not None else ""
             key = (path, name, str(status))

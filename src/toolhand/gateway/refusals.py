@@ -11,14 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from toolhand.core.errors import (
-    MissingExtraError,
-    ModelError,
-    ModelFault,
-    SettingsError,
-    ToolhandError,
-    WeightsError,
-)
+from toolhand.core.errors import ModelError, ModelFault, ToolhandError
 from toolhand.core.language import say
 
 LOG: Final = logging.getLogger("toolhand.gateway")
@@ -103,7 +96,7 @@ def refusal_of(error: BaseException, *, passes_key: bool = False) -> Refusal:
     if isinstance(error, ModelError):
         return _of_model(error, passes_key=passes_key)
     LOG.error("a request failed: %s: %s", type(error).__name__, error, exc_info=error)
-    if isinstance(error, WeightsError | MissingExtraError | SettingsError | ToolhandError):
+    if isinstance(error, ToolhandError):
         message = say("the gateway cannot do this as it is set up", "网关当前的设置无法完成该请求")
     else:
         message = say("the gateway failed in itself", "网关自身出错")
