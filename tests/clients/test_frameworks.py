@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import anthropic
+import openai
 import pytest
 
 from tests.clients.conftest import ANSWER, QUESTION, temperature
@@ -13,21 +15,23 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # they are not ours to mend
 
 @pytest.mark.parametrize("streams", [False, True])
 @pytest.mark.parametrize("protocol", ["chat", "responses", "anthropic"])
-async def test_pydantic_ai(at, streams, protocol, monkeypatch):
+async def test_pydantic_ai(at, streams, protocol):
     ai = pytest.importorskip("pydantic_ai")
+    client: Any
     model: Any
     if protocol == "anthropic":
         from pydantic_ai.models.anthropic import AnthropicModel
         from pydantic_ai.providers.anthropic import AnthropicProvider
 
-        model = AnthropicModel("m", provider=AnthropicProvider(base_url=at, api_key="any"))
+        client = anthropic.AsyncAnthropic(base_url=at, api_key="any")
+        model = AnthropicModel("m", provider=AnthropicProvider(anthropic_client=client))
     else:
         from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
         from pydantic_ai.providers.openai import OpenAIProvider
 
-        provider = OpenAIProvider(base_url=f"{at}/v1", api_key="any")
+        client = openai.AsyncOpenAI(base_url=f"{at}/v1", api_key="any")
         made = OpenAIChatModel if protocol == "chat" else OpenAIResponsesModel
-        model = made("m", provider=provider)
+        model = made("m", provider=OpenAIProvider(openai_client=client))
     agent = ai.Agent(model)
     ran: list[str] = []
 
@@ -41,7 +45,8 @@ async def test_pydantic_ai(at, streams, protocol, monkeypatch):
         async for _ in events:
             pass
 
-    run = await agent.run(QUESTION, event_stream_handler=heard if streams else None)
+    async with client:
+        run = await agent.run(QUESTION, event_stream_handler=heard if streams else None)
     assert ran == ["Paris"]
     assert run.output == ANSWER
 
@@ -50,8 +55,6 @@ async def test_pydantic_ai(at, streams, protocol, monkeypatch):
 @pytest.mark.parametrize("protocol", ["chat", "responses"])
 async def test_openai_agents(at, streams, protocol):
     agents = pytest.importorskip("agents")
-    import openai
-
     agents.set_tracing_disabled(True)
     client = openai.AsyncOpenAI(base_url=f"{at}/v1", api_key="any")
     made = agents.OpenAIChatCompletionsModel if protocol == "chat" else agents.OpenAIResponsesModel
@@ -64,12 +67,13 @@ async def test_openai_agents(at, streams, protocol):
         return temperature(city)
 
     agent = agents.Agent(name="a", model=made(model="m", openai_client=client), tools=[get_temperature])
-    if streams:
-        result = agents.Runner.run_streamed(agent, QUESTION)
-        async for _ in result.stream_events():
-            pass
-    else:
-        result = await agents.Runner.run(agent, QUESTION)
+    async with client:
+        if streams:
+            result = agents.Runner.run_streamed(agent, QUESTION)
+            async for _ in result.stream_events():
+                pass
+        else:
+            result = await agents.Runner.run(agent, QUESTION)
     assert result.final_output == ANSWER
     assert ran == ["Paris"]
 
