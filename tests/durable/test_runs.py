@@ -467,3 +467,23 @@ async def test_a_worker_that_slept_past_its_lease_ends_its_own_run_before_it_tak
     assert (run.output, len(tries), (await submitted.look()).attempts) == ("to a", 2, 2)
     assert_valid(tuple(run.messages))
     assert worker.health.lost == 1
+
+
+async def test_a_job_that_somebody_puts_in_at_the_same_moment_is_no_error(store):
+    """As when a worker is given a dead one's job back while the run's own is put in."""
+    asyncpg = pytest.importorskip("asyncpg")
+    agent = Agent(ScriptedModel(answering), store=store)
+    other = await asyncpg.connect(store.url, server_settings={"search_path": "toolhand"})
+    try:
+        transaction = other.transaction()
+        await transaction.start()
+        await other.execute(
+            "INSERT INTO procrastinate_jobs (queue_name, task_name, queueing_lock) VALUES ('default', 'x', 'r')"
+        )
+        submitting = asyncio.ensure_future(agent.submit("a", run_id="r"))
+        await asyncio.sleep(0.3)
+        assert not submitting.done()  # it waits for the other's row
+        await transaction.commit()
+        assert (await (await submitting).look()).state == "queued"
+    finally:
+        await other.close()

@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from toolhand.core.errors import SessionError
+from toolhand.core.errors import SessionError, StoreError
 from toolhand.core.language import say
 from toolhand.durable.queues import Job, Queue
 from toolhand.durable.rows import COLUMNS, ENDED, HEAD, Claim, NewRun, RunRow, RunState, row_of
@@ -33,6 +33,9 @@ NOW: Final = "extract(epoch from clock_timestamp())::double precision"
 
 CHANNEL: Final = "toolhand_run"
 """Where it is told that something has happened to a run: its id, or more words before it."""
+
+_DUPLICATE: Final = "23505"
+"""PostgreSQL's code for a row that is there already."""
 
 BUSY_SECONDS: Final = 0.3
 """How long a run waits before it is tried again where a run that was not submitted has its session."""
@@ -158,10 +161,20 @@ class RunLedger:
             puts.jobs.clear()  # it is run again where the server was away
             return script(puts)
 
-        found = await self.store.change(begun)
+        found = await self._tried(begun)
         if puts.jobs:
             await self.queue.sent(puts.jobs)
         return found
+
+    async def _tried(self, begun: Callable[[], Script[T]], tries: int = 5) -> T:
+        """Again where somebody put the same job in at the same moment: then it is seen."""
+        while True:
+            tries -= 1
+            try:
+                return await self.store.change(begun)
+            except StoreError as error:
+                if not tries or getattr(error.__cause__, "sqlstate", "") != _DUPLICATE:
+                    raise
 
     async def submit(self, new: NewRun) -> None:
         """Writes a run down and has it carried to a worker, both or neither. A second time changes nothing.
