@@ -7,6 +7,7 @@ import itertools
 import os
 import stat
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -185,3 +186,24 @@ def test_they_are_offered_only_where_writing_is_allowed(root):
     assert tools["write_file"].rules.effect == "writes"
     assert (tools["delete_file"].rules.effect, tools["delete_file"].rules.approval) == ("destroys", True)
     assert isinstance(writer_at(root)[1], WalkedWriter)
+
+
+def test_a_file_whose_name_is_in_another_encoding_is_the_one_that_is_changed(tools, root):
+    old = root / os.fsdecode("中文.txt".encode("gb18030"))
+    old.write_text("一", encoding="utf-8")
+    count = len(list(root.iterdir()))
+    assert refused(tools["write_file"](path="中文.txt", text="x")).code == ErrorCode.PRECONDITION_FAILED
+    tools["write_file"](path="中文.txt", text="二", if_exists="append")
+    assert old.read_text(encoding="utf-8") == "一二"
+    assert len(list(root.iterdir())) == count
+    tools["delete_file"](path="中文.txt")
+    assert len(list(root.iterdir())) == count - 1
+
+
+def test_many_who_append_at_once_all_have_their_line_in_the_file(tools, root):
+    def append(number):
+        return tools["write_file"](path="log.txt", text=f"{number}\n", if_exists="append")
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(append, range(40)))
+    assert sorted((root / "log.txt").read_text().split(), key=int) == [str(i) for i in range(40)]

@@ -12,10 +12,13 @@ from contextlib import closing
 import pytest
 
 from tests.builtin.conftest import asking, refused
+from toolhand import Toolset
 from toolhand.builtin._sqlite_reader import QueryLimits, SqliteReader
 from toolhand.builtin.sample import make_sample
 from toolhand.builtin.sql import sql_tools
+from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, SettingsError
+from toolhand.core.language import language_of
 
 BIG = 9_000_000
 
@@ -449,3 +452,69 @@ def test_a_change_that_takes_too_long_is_taken_back(writable):
     assert error.code == ErrorCode.TIMEOUT
     with closing(sqlite3.connect(writable)) as connection:
         assert connection.execute("SELECT count(*) FROM log").fetchone() == (0,)
+
+
+@pytest.fixture
+def changed(tmp_path):
+    """A tool that writes, over a file with a search index."""
+    path = tmp_path / "writing.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript("""
+            CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT UNIQUE);
+            CREATE VIRTUAL TABLE words USING fts5(body);
+            CREATE TRIGGER kept AFTER INSERT ON t BEGIN INSERT INTO words VALUES (new.b); END;
+        """)
+        connection.executemany("INSERT INTO t VALUES (?, ?)", ((i, f"n{i}") for i in range(300)))
+        connection.commit()
+    _, query, change = sql_tools(path, writes=True)
+    return asking(query), asking(change)
+
+
+def test_more_rows_come_back_than_are_shown_and_all_are_changed(changed):
+    query, change = changed
+    answer = change(sql="UPDATE t SET b = b || 'x' RETURNING a")
+    assert (answer["changed_rows"], len(answer["rows"])) == (300, 100)
+    assert query(sql="SELECT count(*) FROM t WHERE b LIKE '%x'")["rows"] == [[300]]
+
+
+def test_a_value_that_a_constraint_refuses_is_told_as_such(changed):
+    error = refused(changed[1](sql="UPDATE t SET b = 'n2' WHERE a = 1"))
+    assert error.code == ErrorCode.INVALID_ARGUMENT
+    assert "UNIQUE constraint failed: t.b" in error.message
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE words_data SET block = x'00'",
+        "DELETE FROM WORDS_content",
+        "INSERT INTO words_config VALUES ('pgsz', 1)",
+        "INSERT INTO sqlite_stat1 VALUES (1, 2, 3)",
+    ],
+)
+def test_what_a_search_index_keeps_is_written_by_that_index_alone(changed, sql):
+    query, change = changed
+    refused(change(sql=sql))
+    assert change(sql="INSERT INTO t VALUES (1000, 'needle')")["changed_rows"] > 0
+    assert query(sql="SELECT body FROM words WHERE words MATCH 'needle'")["rows"] == [["needle"]]
+
+
+async def test_a_run_in_chinese_is_told_in_chinese(path):
+    tools = Toolset(sql_tools(path, writes=True))
+    chinese = RunContext(language="zh")
+    for name, sql in (
+        ("query_database", "SELECT nix FROM items"),
+        ("query_database", "SELECT * FROM nix"),
+        ("query_database", "DELETE FROM items"),
+        ("query_database", "SELECT 1; SELECT 2"),
+        ("query_database", ""),
+        ("change_database", "DROP TABLE items"),
+    ):
+        result = await tools.call(name, {"sql": sql or ";"}, context=chinese)
+        assert result.error is not None
+        assert language_of(result.error.message) == "zh", result.error
+        assert not result.error.hint or language_of(result.error.hint) == "zh", result.error
+    found = await tools.call("query_database", {"sql": "SELECT 1 WHERE 0"}, context=chinese)
+    assert language_of(found.data["note"]) == "zh"
+    found = await tools.call("list_tables", {"table": "nix"}, context=chinese)
+    assert language_of(found.data["note"]) == "zh"

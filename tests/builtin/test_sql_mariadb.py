@@ -94,6 +94,7 @@ def test_reading_is_allowed(ask, sql, rows):
         "ANALYZE DELETE FROM orders",
         "SELECT * FROM orders INTO OUTFILE '/tmp/toolhand-was-here'",
         "/*!50000 DELETE FROM orders */",
+        "SELECT /*+ SET_VAR(max_execution_time=0) */ sleep(1)",
         "SELECT 1 /*M! INTO @x */",
         "SET SESSION TRANSACTION READ WRITE",
         "COMMIT",

@@ -103,7 +103,7 @@ class Database(Protocol):
         """
         ...
 
-    def tables(self, only: str) -> tuple[list[Table], str]:
+    def tables(self, only: str, language: Language) -> tuple[list[Table], str]:
         """The tables in full, and a note for the model.
 
         Raises:

@@ -199,7 +199,7 @@ class DocumentIndex:
                 if len(found) == limits.files:
                     return found, True
                 found["/".join(names)] = (entry.size_bytes, entry.modified)
-        return found, budget.is_spent
+        return found, budget.is_spent or budget.has_left_out
 
     def _take_in(self, path: str, size: int, modified: float) -> str:
         """Reads a file into the index; gives why it cannot be searched, or ""."""

@@ -16,6 +16,7 @@ from typing import Final
 from toolhand.builtin._document_passages import Passage
 from toolhand.builtin._document_words import asked, indexed
 from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
 
 _APPLICATION: Final = 0x54486478
 _VERSION: Final = 1
@@ -82,7 +83,10 @@ class DocumentStore:
             self._prepare()
         except (OSError, sqlite3.OperationalError) as error:
             raise SettingsError(
-                f"the index of the documents cannot be written at {path} ({error}): give another place"
+                say(
+                    f"the index of the documents cannot be written at {path} ({error}): give another place",
+                    f"无法在 {path} 写入文档索引（{error}）：请给出其他位置",
+                )
             ) from None
 
     def _prepare(self) -> None:
@@ -98,7 +102,12 @@ class DocumentStore:
         except sqlite3.DatabaseError:
             is_ours = is_empty = False
         if not (is_ours or is_empty):
-            raise SettingsError(f"{self.path} is no index of documents: give another place, or remove it")
+            raise SettingsError(
+                say(
+                    f"{self.path} is no index of documents: give another place, or remove it",
+                    f"{self.path} 不是文档索引：请给出其他位置，或将其删除",
+                )
+            )
         if is_ours:  # of another version of this package: it is built anew
             self._remove()
         with closing(sqlite3.connect(self.path, timeout=30, isolation_level=None)) as connection:

@@ -39,6 +39,8 @@ class Budget:
     """What is left of a call's time, bytes and files."""
 
     def __init__(self, limits: FileLimits) -> None:
+        self.has_left_out = False
+        """Whether something was not looked at, as a folder holds too much or lies too deep."""
         self._ends = time.monotonic() + limits.seconds
         self._bytes = limits.bytes_read
         self._visits = limits.visited
@@ -67,11 +69,12 @@ def below(place: Root, top: tuple[str, ...], budget: Budget) -> Iterator[tuple[t
     folders = [top]
     for folder in folders:  # grows while it is walked
         try:
-            entries, _ = place.entries(folder)
+            entries, is_cut = place.entries(folder)
         except ToolFailure:
             if folder == top:
                 raise
             continue  # gone, or not to be read
+        budget.has_left_out |= is_cut
         for entry in entries:
             budget.visit()
             if budget.is_spent:
@@ -79,8 +82,11 @@ def below(place: Root, top: tuple[str, ...], budget: Budget) -> Iterator[tuple[t
             names = (*folder, entry.name)
             if entry.kind == "file":
                 yield names, entry
-            elif entry.kind == "folder" and not entry.name.startswith(".") and len(names) < MAX_PATH_DEPTH:
-                folders.append(names)
+            elif entry.kind == "folder" and not entry.name.startswith("."):
+                if len(names) < MAX_PATH_DEPTH:
+                    folders.append(names)
+                else:
+                    budget.has_left_out = True
 
 
 def matches(names: tuple[str, ...], pattern: str) -> bool:

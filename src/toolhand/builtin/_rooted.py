@@ -2,7 +2,8 @@
 
 Where the system has `openat` (Linux, macOS), a path is walked name by name: each folder is opened relative to the one before,
 without following links, so what is checked is what is opened. Elsewhere (Windows) the path is resolved, checked and opened,
-and the opened file compared with what was checked.
+and the opened file compared with what was checked. What the kernel shows of processes (`/proc`, `/sys`) is never read, also where
+the root is above it: a process's environment holds keys.
 
 Links are refused wherever they lead. What this cannot see: a hard link, or a mount, that someone with rights outside of the
 root has put inside.
@@ -15,12 +16,14 @@ import os
 import stat
 import unicodedata
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal, Protocol
 
-from toolhand.core.errors import ErrorCode, SettingsError, ToolFailure
+from toolhand.builtin._file_words import refusal
+from toolhand.core.errors import SettingsError, ToolFailure
 from toolhand.core.language import say
 
 MAX_PATH_LENGTH: Final = 1_000
@@ -103,68 +106,30 @@ def names_of(path: str) -> tuple[str, ...]:
         ToolFailure: when the path is absolute, has "..", or cannot be a path.
     """
     if len(path) > MAX_PATH_LENGTH or "\0" in path:
-        raise ToolFailure("That is not a path.", code=ErrorCode.INVALID_ARGUMENT, retryable=True)
+        raise refusal("no_path")
     if path.strip() in ("", "/", ".", "./"):
         return ()
     text = path.replace("\\", "/") if os.name == "nt" else path
     names = tuple(name for name in text.split("/") if name not in ("", "."))
     is_absolute = text.startswith("/") or (os.name == "nt" and ":" in text)
     if is_absolute or ".." in names:
-        raise outside(path)
+        raise refusal("outside", path)
     if len(names) > MAX_PATH_DEPTH:
-        raise ToolFailure("The path is too deep.", code=ErrorCode.INVALID_ARGUMENT, retryable=True)
+        raise refusal("deep")
     try:
         os.fsencode(text)
     except UnicodeEncodeError:
-        raise ToolFailure("That is not a path.", code=ErrorCode.INVALID_ARGUMENT, retryable=True) from None
+        raise refusal("no_path") from None
     return names
-
-
-def outside(path: str) -> ToolFailure:
-    """The refusal of a path that leads out."""
-    return ToolFailure(
-        f"'{path[:200]}' leads out of the folder, which is not allowed.",
-        code=ErrorCode.NOT_PERMITTED,
-        hint="Paths are relative to the folder, such as 'notes/plan.txt', without '..' and without '/' at the beginning.",
-    )
-
-
-def _is_link(shown: str) -> ToolFailure:
-    return ToolFailure(
-        f"'{shown}' is a link, and links are not followed.",
-        code=ErrorCode.NOT_PERMITTED,
-        hint="Use the path of the file itself.",
-    )
-
-
-def _not_regular(shown: str) -> ToolFailure:
-    return ToolFailure(f"'{shown}' is neither a file nor a folder.", code=ErrorCode.NOT_PERMITTED)
-
-
-def _is_folder(shown: str) -> ToolFailure:
-    return ToolFailure(
-        f"'{shown}' is a folder.",
-        code=ErrorCode.INVALID_ARGUMENT,
-        retryable=True,
-        hint="Use list_files to see what is in it.",
-    )
 
 
 def _failed(error: OSError, shown: str) -> ToolFailure:
     """The words for an error of the system; its own text may name paths."""
     if error.errno in (errno.EACCES, errno.EPERM):
-        return ToolFailure(f"'{shown}' may not be read.", code=ErrorCode.NOT_PERMITTED)
+        return refusal("unreadable", shown)
     if error.errno in (errno.EMFILE, errno.ENFILE, errno.EIO, errno.ENOMEM, errno.EINTR):
-        return ToolFailure(
-            f"'{shown}' cannot be read at the moment.", code=ErrorCode.UPSTREAM, retryable=True
-        )
-    return ToolFailure(
-        f"There is no '{shown}'.",
-        code=ErrorCode.INVALID_ARGUMENT,
-        retryable=True,
-        hint="Use list_files to see what there is.",
-        details={"missing": True},
-    )
+        return refusal("not_now", shown)
+    return refusal("missing", shown)
 
 
 class WalkedRoot:
@@ -181,7 +146,7 @@ class WalkedRoot:
         """See `Root`."""
         shown = "/".join(names) or "."
         if not names:
-            raise _is_folder(shown)
+            raise refusal("is_folder", shown)
         with self._folder(names[:-1]) as folder:
             return self._opened(folder, names[-1], shown)
 
@@ -210,25 +175,21 @@ class WalkedRoot:
         for spelling in _spellings(name):
             try:
                 # Looked at before opening, only so that devices are not touched; what counts is looked at again below.
-                mode = os.stat(spelling, dir_fd=folder, follow_symlinks=False).st_mode
-                self._refuse_kind(mode, shown, wants_folder=wants_folder)
+                status = os.stat(spelling, dir_fd=folder, follow_symlinks=False)
+                _refuse_kind(status, shown, wants_folder=wants_folder)
                 flags = os.O_RDONLY | _NO_FOLLOW | _CLOSE_ON_EXEC | (_AS_FOLDER if wants_folder else _NO_WAIT)
                 descriptor = os.open(spelling, flags, dir_fd=folder)
             except OSError as error:
                 is_swapped = error.errno in (errno.ELOOP, errno.EMLINK)
-                failure = failure or (_is_link(shown) if is_swapped else _failed(error, shown))
+                failure = failure or (refusal("link", shown) if is_swapped else _failed(error, shown))
                 continue
             try:
-                self._refuse_kind(os.fstat(descriptor).st_mode, shown, wants_folder=wants_folder)
+                _refuse_kind(os.fstat(descriptor), shown, wants_folder=wants_folder)
             except ToolFailure:
                 os.close(descriptor)
                 raise
             return descriptor
         raise failure or _failed(OSError(errno.ENOENT, ""), shown)
-
-    @staticmethod
-    def _refuse_kind(mode: int, shown: str, *, wants_folder: bool) -> None:
-        _refuse_kind(mode, shown, wants_folder=wants_folder)
 
 
 class ResolvedRoot:
@@ -245,19 +206,19 @@ class ResolvedRoot:
         """See `Root`."""
         shown = "/".join(names) or "."
         if not names:
-            raise _is_folder(shown)
+            raise refusal("is_folder", shown)
         path = self._checked(names)
         try:
             before = path.lstat()
-            _refuse_kind(before.st_mode, shown, wants_folder=False)
+            _refuse_kind(before, shown, wants_folder=False)
             descriptor = os.open(path, os.O_RDONLY | _NO_FOLLOW | _CLOSE_ON_EXEC | _NO_WAIT | _BINARY)
         except OSError as error:
             raise _failed(error, shown) from None
         try:
             opened = os.fstat(descriptor)
-            _refuse_kind(opened.st_mode, shown, wants_folder=False)
+            _refuse_kind(opened, shown, wants_folder=False)
             if not os.path.samestat(before, opened) or self._checked(names) != path:
-                raise _is_link(shown)
+                raise refusal("link", shown)
         except ToolFailure:
             os.close(descriptor)
             raise
@@ -267,7 +228,7 @@ class ResolvedRoot:
         """See `Root`."""
         path = self._checked(names)
         try:
-            _refuse_kind(path.lstat().st_mode, "/".join(names) or ".", wants_folder=True)
+            _refuse_kind(path.lstat(), "/".join(names) or ".", wants_folder=True)
             with os.scandir(path) as found:
                 listed = _listed(found)
         except OSError as error:
@@ -282,27 +243,43 @@ class ResolvedRoot:
             for name in names:
                 here = here / name
                 if here.is_symlink() or getattr(here, "is_junction", bool)():
-                    raise _is_link(shown)
+                    raise refusal("link", shown)
             real = here.resolve(strict=True)
         except (OSError, RuntimeError) as error:
             raise _failed(error if isinstance(error, OSError) else OSError(errno.ELOOP, ""), shown) from None
         if not real.is_relative_to(self._path):
-            raise outside(shown)
+            raise refusal("outside", shown)
         return real
 
 
-def _refuse_kind(mode: int, shown: str, *, wants_folder: bool) -> None:
+def _refuse_kind(status: os.stat_result, shown: str, *, wants_folder: bool) -> None:
+    mode = status.st_mode
+    if status.st_dev in _system_devices():
+        raise refusal("system", shown)
     if stat.S_ISLNK(mode):
-        raise _is_link(shown)
+        raise refusal("link", shown)
     if stat.S_ISDIR(mode):
         if not wants_folder:
-            raise _is_folder(shown)
+            raise refusal("is_folder", shown)
     elif not stat.S_ISREG(mode):
-        raise _not_regular(shown)
+        raise refusal("odd", shown)
     elif wants_folder:
-        raise ToolFailure(
-            f"'{shown}' is a file, not a folder.", code=ErrorCode.INVALID_ARGUMENT, retryable=True
-        )
+        raise refusal("no_folder", shown)
+
+
+@lru_cache(maxsize=1)
+def _system_devices() -> frozenset[int]:
+    """The devices of what is no disk but the kernel's own word on processes and hardware."""
+    return frozenset(Path(path).stat().st_dev for path in ("/proc", "/sys") if os.path.ismount(path))
+
+
+def existing(folder: int, name: str) -> str:
+    """The spelling under which a name is in an open folder; the name itself where it is not there."""
+    for spelling in _spellings(name):
+        with suppress(OSError):
+            os.stat(spelling, dir_fd=folder, follow_symlinks=False)
+            return spelling
+    return name
 
 
 def _spellings(name: str) -> list[str]:

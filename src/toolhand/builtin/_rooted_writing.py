@@ -17,8 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Protocol
 
-from toolhand.builtin._rooted import Root, WalkedRoot, outside, root_at
-from toolhand.core.errors import ErrorCode, ToolFailure
+from toolhand.builtin._file_words import refusal
+from toolhand.builtin._rooted import Root, WalkedRoot, existing, root_at
+from toolhand.core.errors import ToolFailure
 
 _FLAGS: Final = (
     os.O_WRONLY
@@ -32,6 +33,17 @@ _FOLDER_FLAGS: Final = (
     os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 )
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_BY_NUMBER: Final = {
+    errno.ELOOP: "behind",
+    errno.EMLINK: "behind",
+    errno.ENOTDIR: "behind",
+    errno.EACCES: "unwritable",
+    errno.EPERM: "unwritable",
+    errno.EROFS: "unwritable",
+    errno.EISDIR: "is_folder",
+    errno.ENAMETOOLONG: "long_name",
+    errno.ENOENT: "missing",
+}
 
 
 class Writer(Protocol):
@@ -81,56 +93,28 @@ def checked_name(names: tuple[str, ...]) -> str:
     """
     shown = "/".join(names)
     if not names:
-        raise ToolFailure("That is a folder.", code=ErrorCode.INVALID_ARGUMENT, retryable=True)
+        raise refusal("no_name")
     if any(name.startswith(".") for name in names):
-        raise ToolFailure(
-            f"'{shown}' has a name that begins with a dot, and such files are not written.",
-            code=ErrorCode.NOT_PERMITTED,
-            hint="Use another name.",
-        )
+        raise refusal("dot", shown)
     if any(not character.isprintable() for character in shown):
-        raise ToolFailure(
-            "A name must not hold control characters.", code=ErrorCode.INVALID_ARGUMENT, retryable=True
-        )
+        raise refusal("control")
     return shown
-
-
-def exists_already(shown: str) -> ToolFailure:
-    """The refusal to write over something."""
-    return ToolFailure(
-        f"'{shown}' is there already and was not changed.",
-        code=ErrorCode.PRECONDITION_FAILED,
-        retryable=True,
-        hint="Use another name, or if_exists='replace' or 'append' where that is meant.",
-    )
 
 
 def _cannot(error: OSError, shown: str) -> ToolFailure:
     """The words for an error of the system; its own text may name paths."""
-    if error.errno in (errno.ELOOP, errno.EMLINK, errno.ENOTDIR):
-        return ToolFailure(
-            f"'{shown}' lies behind a link or a file, which is not followed.", code=ErrorCode.NOT_PERMITTED
-        )
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return ToolFailure(f"'{shown}' may not be written.", code=ErrorCode.NOT_PERMITTED)
-    if error.errno == errno.EISDIR:
-        return ToolFailure(f"'{shown}' is a folder.", code=ErrorCode.INVALID_ARGUMENT, retryable=True)
-    if error.errno == errno.ENAMETOOLONG:
-        return ToolFailure("The name is too long.", code=ErrorCode.INVALID_ARGUMENT, retryable=True)
-    if error.errno == errno.ENOENT:
-        return ToolFailure(f"There is no '{shown}'.", code=ErrorCode.INVALID_ARGUMENT, retryable=True)
     if error.errno in _FULL:
-        return ToolFailure(f"There is no room on the disk for '{shown}'.", code=ErrorCode.UPSTREAM)
-    return ToolFailure(f"'{shown}' cannot be written at the moment.", code=ErrorCode.UPSTREAM, retryable=True)
+        return refusal("full", shown)
+    return refusal(_BY_NUMBER.get(error.errno or 0, "not_written"), shown)
 
 
 def _check_kind(mode: int, shown: str) -> None:
     if stat.S_ISLNK(mode):
-        raise ToolFailure(f"'{shown}' is a link, and links are not followed.", code=ErrorCode.NOT_PERMITTED)
+        raise refusal("link", shown)
     if stat.S_ISDIR(mode):
-        raise ToolFailure(f"'{shown}' is a folder.", code=ErrorCode.INVALID_ARGUMENT, retryable=True)
+        raise refusal("is_folder", shown)
     if not stat.S_ISREG(mode):
-        raise ToolFailure(f"'{shown}' is neither a file nor a folder.", code=ErrorCode.NOT_PERMITTED)
+        raise refusal("odd", shown)
 
 
 class WalkedWriter:
@@ -147,24 +131,25 @@ class WalkedWriter:
         """See `Writer`."""
         shown = checked_name(names)
         with _told(shown), self._folder(names[:-1], makes=True) as folder:
+            name = existing(folder, names[-1])
             try:
-                descriptor = os.open(names[-1], _FLAGS, 0o666, dir_fd=folder)
+                descriptor = os.open(name, _FLAGS, 0o666, dir_fd=folder)
             except FileExistsError:
-                raise exists_already(shown) from None
+                raise refusal("exists", shown) from None
             try:
                 _fill(descriptor, content)
             except OSError:
                 with contextlib.suppress(OSError):
-                    os.unlink(names[-1], dir_fd=folder)
+                    os.unlink(name, dir_fd=folder)
                 raise
 
     def replace(self, names: tuple[str, ...], content: bytes) -> None:
         """See `Writer`."""
         shown = checked_name(names)
         with _told(shown), self._folder(names[:-1], makes=True) as folder:
-            mode = None
+            name, mode = existing(folder, names[-1]), None
             with contextlib.suppress(FileNotFoundError):
-                mode = os.stat(names[-1], dir_fd=folder, follow_symlinks=False).st_mode
+                mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
                 _check_kind(mode, shown)
             spare = f".toolhand-{secrets.token_hex(8)}"
             descriptor = os.open(spare, _FLAGS, 0o666, dir_fd=folder)
@@ -172,7 +157,7 @@ class WalkedWriter:
                 if mode is not None:
                     os.fchmod(descriptor, stat.S_IMODE(mode) & 0o777)
                 _fill(descriptor, content)
-                os.rename(spare, names[-1], src_dir_fd=folder, dst_dir_fd=folder)
+                os.rename(spare, name, src_dir_fd=folder, dst_dir_fd=folder)
             except OSError:
                 with contextlib.suppress(OSError):
                     os.unlink(spare, dir_fd=folder)
@@ -182,14 +167,16 @@ class WalkedWriter:
         """See `Writer`."""
         shown = checked_name(names)
         with _told(shown), self._folder(names[:-1], makes=False) as folder:
-            _check_kind(os.stat(names[-1], dir_fd=folder, follow_symlinks=False).st_mode, shown)
-            os.unlink(names[-1], dir_fd=folder)
+            name = existing(folder, names[-1])
+            _check_kind(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode, shown)
+            os.unlink(name, dir_fd=folder)
 
     @contextmanager
     def _folder(self, names: tuple[str, ...], *, makes: bool) -> Iterator[int]:
         folder = os.open(self._path, _FOLDER_FLAGS & ~getattr(os, "O_NOFOLLOW", 0))
         try:
-            for name in names:
+            for given in names:
+                name = existing(folder, given)
                 if makes:
                     with contextlib.suppress(FileExistsError):
                         os.mkdir(name, dir_fd=folder)
@@ -221,7 +208,7 @@ class ResolvedWriter:
             try:
                 descriptor = os.open(target, _FLAGS, 0o666)
             except FileExistsError:
-                raise exists_already(shown) from None
+                raise refusal("exists", shown) from None
             _fill(descriptor, content)
 
     def replace(self, names: tuple[str, ...], content: bytes) -> None:
@@ -256,7 +243,7 @@ class ResolvedWriter:
             if here.is_symlink() or getattr(here, "is_junction", bool)():
                 raise OSError(errno.ELOOP, "")
         if not here.resolve(strict=True).is_relative_to(self._path):
-            raise outside("/".join(names))
+            raise refusal("outside", "/".join(names))
         return here / names[-1]
 
 

@@ -267,20 +267,24 @@ class MySql(Fence):
 
     def reading(self, connection: Any, sql: str) -> Any:
         """See `Fence`."""
-        if re.search(r"/\*M?!", sql):
-            raise RefusedError("REFUSED", "a comment that is run")
+        _check_comments(sql)
         return super().reading(connection, sql)
 
     def changing(self, connection: Any, sql: str) -> Any:
         """See `Fence`."""
-        if re.search(r"/\*M?!", sql):
-            raise RefusedError("REFUSED", "a comment that is run")
+        _check_comments(sql)
         return super().changing(connection, sql)
 
     def is_shown(self, schema: str, inspector: Any) -> bool:
         """See `Fence`."""
         del schema, inspector
         return False
+
+
+def _check_comments(sql: str) -> None:
+    """MySQL runs what stands in some comments, and takes settings, such as how long a statement may take, from others."""
+    if re.search(r"/\*(?:M?!|\+)", sql):
+        raise RefusedError("REFUSED", "a comment that is run")
 
 
 def _grants(connection: Any, *, is_maria: bool) -> str:

@@ -10,7 +10,12 @@ from typing import Any, Final
 from toolhand.builtin._database import Answer, QueryError, QueryLimits, Table
 from toolhand.builtin._processes import GRACE_SECONDS, Processes, ProcessGoneError
 from toolhand.builtin._server_teaching import MISSING, told, unusable
-from toolhand.builtin._sql_schema import EXAMPLE_CHARACTERS, MAX_EXAMPLE_LENGTH, MAX_LISTING_LENGTH
+from toolhand.builtin._sql_schema import (
+    EXAMPLE_CHARACTERS,
+    MAX_EXAMPLE_LENGTH,
+    MAX_LISTING_LENGTH,
+    schema_note,
+)
 from toolhand.core.errors import MissingExtraError, SettingsError, ToolFailure
 from toolhand.core.language import Language
 
@@ -76,7 +81,7 @@ class ServerDatabase:
         """See `Database`."""
         return _one(self._asked("change", [sql]))
 
-    def tables(self, only: str) -> tuple[list[Table], str]:
+    def tables(self, only: str, language: Language) -> tuple[list[Table], str]:
         """See `Database`."""
         schema = self._schema()
         names = [str(one["table"]) for one in schema]
@@ -86,9 +91,9 @@ class ServerDatabase:
                 one for one in schema if wanted in (one["table"].casefold(), one["path"][-1].casefold())
             ]
             if not schema:
-                return [], f"There is no table '{only}'. There is: {', '.join(names)[:1_500] or 'no table'}."
+                return [], schema_note("missing", language, only=only, names=names)
         if not schema:
-            return [], "The database has no tables yet."
+            return [], schema_note("empty", language)
         found: list[Table] = []
         described: list[tuple[Table, str]] = []
         length = 0
@@ -102,11 +107,7 @@ class ServerDatabase:
             length += len(str(table))
             found.append(table)
         self._add_rows(described)
-        is_short = length >= MAX_LISTING_LENGTH
-        return (
-            found,
-            "Some tables stand without columns: call list_tables with a table's name." if is_short else "",
-        )
+        return found, schema_note("short", language) if length >= MAX_LISTING_LENGTH else ""
 
     def failure(
         self, error: QueryError, sql: str, language: Language, *, writes: bool = False

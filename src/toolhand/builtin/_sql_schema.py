@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from toolhand.builtin._database import Answer, QueryError, Table
 from toolhand.builtin._sqlite_reader import SqliteReader
+from toolhand.core.language import Language
 
 _MAX_TABLES: Final = 500
 _MAX_COLUMNS: Final = 2_000
@@ -19,6 +20,17 @@ _TABLES: Final = """
     WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
     ORDER BY name LIMIT 500
 """
+_NOTES: Final[Mapping[str, Mapping[Language, str]]] = {
+    "missing": {
+        "en": "There is no table '{only}'. There is: {names}.",
+        "zh": "没有名为“{only}”的表。现有：{names}。",
+    },
+    "empty": {"en": "The database has no tables yet.", "zh": "数据库里还没有表。"},
+    "short": {
+        "en": "Some tables stand without columns: call list_tables with a table's name.",
+        "zh": "有些表没有列出字段：请用表名调用 list_tables。",
+    },
+}
 _SHADOWS: Final = "SELECT name FROM pragma_table_list WHERE type = 'shadow'"
 
 
@@ -78,21 +90,27 @@ def brief(reader: SqliteReader, names: Sequence[str], length: int) -> str:
     return listed if len(listed) <= length else f"There are {len(names)} tables: call list_tables first."
 
 
-def tables(reader: SqliteReader, only: str = "") -> tuple[list[Table], str]:
+def schema_note(word: str, language: Language, *, only: str = "", names: Iterable[str] = ()) -> str:
+    """A word on a listing of tables, in the language of the run."""
+    return _NOTES[word][language].format(only=only, names=", ".join(names)[:1_500] or "-")
+
+
+def tables(reader: SqliteReader, only: str, language: Language) -> tuple[list[Table], str]:
     """The tables in full, as far as time and length allow, and a note for the model where something is left out.
 
     Args:
         reader: the database.
         only: a table's name, in any case, or "" for all.
+        language: of the note.
     """
     names = table_names(reader)
     if only:
         chosen = {name: is_view for name, is_view in names.items() if name.casefold() == only.casefold()}
         if not chosen:
-            return [], f"There is no table '{only}'. There is: {', '.join(names)[:1_500] or 'no table'}."
+            return [], schema_note("missing", language, only=only, names=names)
         names = chosen
     if not names:
-        return [], "The database has no tables yet."
+        return [], schema_note("empty", language)
     by_table = columns(reader, list(names))
     found, described, length = [], [], 0
     for name, is_view in names.items():
@@ -106,10 +124,7 @@ def tables(reader: SqliteReader, only: str = "") -> tuple[list[Table], str]:
         found.append(table)
     _add_rows(reader, described)
     is_short = length >= MAX_LISTING_LENGTH
-    return (
-        found,
-        "Some tables stand without columns: call list_tables with a table's name." if is_short else "",
-    )
+    return found, schema_note("short", language) if is_short else ""
 
 
 def _add_rows(reader: SqliteReader, described: Sequence[Table]) -> None:

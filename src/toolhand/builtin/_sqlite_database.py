@@ -43,9 +43,9 @@ class SqliteDatabase:
         """See `Database`."""
         return self._reader.change(sql)
 
-    def tables(self, only: str) -> tuple[list[Table], str]:
+    def tables(self, only: str, language: Language) -> tuple[list[Table], str]:
         """See `Database`."""
-        return tables(self._reader, only)
+        return tables(self._reader, only, language)
 
     def failure(
         self, error: QueryError, sql: str, language: Language, *, writes: bool = False

@@ -8,7 +8,8 @@ Against writing there are four fences, each enough: the file is opened read-only
 and an authorizer lets through only what is on its lists. A text check of the statement is not among them.
 
 For a tool that writes there is another such process, started with the argument "writes": one INSERT, UPDATE or DELETE, in a
-transaction that is taken back when it changes too many rows. Its authorizer lets rows be changed and nothing else.
+transaction that is taken back when it changes too many rows. Its authorizer lets rows be changed and nothing else; the tables in
+which a search index keeps itself only by way of that index.
 
 One request a line on stdin, one answer a line on stdout, both JSON:
 {"path", "statements", "seconds", "lock_seconds", "rows", "result_characters", "cell_characters",
@@ -78,7 +79,10 @@ class Refusals:
 
     def __init__(self, *, writes: bool = False) -> None:
         self.last = ""
+        self.shadows: dict[str, str] = {}
+        """The tables that virtual ones keep themselves in, and whose each is."""
         self._writes = writes
+        self._written: set[str] = set()
 
     def __call__(
         self, action: int, first: str | None, second: str | None, schema: str | None, within: str | None
@@ -88,7 +92,7 @@ class Refusals:
         if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE):
             return sqlite3.SQLITE_OK
         is_row = action in (sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE)
-        if self._writes and is_row and not (first or "").lower().startswith("sqlite_"):
+        if self._writes and is_row and self._may_be_written(first or ""):
             return sqlite3.SQLITE_OK
         if action == sqlite3.SQLITE_FUNCTION:
             is_allowed, words = (second or "").lower() not in _FUNCTIONS_REFUSED, f"the function {second}"
@@ -97,15 +101,25 @@ class Refusals:
             is_allowed = name in _PRAGMAS_OF_A_TABLE or (name in _PRAGMAS_WITHOUT_VALUE and second is None)
             words = f"PRAGMA {name}"
         else:
-            is_schema = first in ("sqlite_master", "sqlite_temp_master", "sqlite_schema")
-            is_allowed, words = (
-                False,
-                "a change of the schema" if is_schema else _ACTION_NAMES.get(action, "that"),
-            )
+            is_allowed, words = False, self._name(action, first or "")
         if is_allowed:
             return sqlite3.SQLITE_OK
         self.last = words
         return sqlite3.SQLITE_DENY
+
+    def _name(self, action: int, table: str) -> str:
+        """What is refused, in words."""
+        if table in ("sqlite_master", "sqlite_temp_master", "sqlite_schema"):
+            return "a change of the schema"
+        if self._writes and table in self.shadows:
+            return "a change of a search index's own tables"
+        return _ACTION_NAMES.get(action, "that")
+
+    def _may_be_written(self, table: str) -> bool:
+        """Whether rows of a table may be changed. A statement names a virtual table before that writes its inner ones."""
+        self._written.add(table)
+        owner = self.shadows.get(table)
+        return not table.lower().startswith("sqlite_") and (owner is None or owner in self._written)
 
 
 def answers(request: dict[str, Any]) -> list[dict[str, Any]]:
@@ -149,6 +163,7 @@ def _changed(
         cursor = connection.execute(sql.rstrip().rstrip("; \t\r\n\f；"))
         if cursor.description is not None:
             answer = _rows(cursor, request)
+        cursor.close()  # one that has rows left would keep the transaction open
         changed = connection.total_changes - before
         if changed > request["changed_rows"]:
             return {"error": "TOO_MANY", "message": str(changed), "refused": ""}
@@ -172,7 +187,7 @@ def _connect(request: dict[str, Any], refusals: Refusals, *, writes: bool) -> sq
     if not writes:
         connection.execute("PRAGMA query_only = ON")
     connection.set_progress_handler(lambda: time.monotonic() > ends, _OPERATIONS_PER_CHECK)
-    _load_schema(connection)
+    refusals.shadows = _load_schema(connection)
     for limit, most in _LIMITS.items():
         connection.setlimit(limit, min(most, connection.getlimit(limit)))
     if writes:
@@ -182,8 +197,10 @@ def _connect(request: dict[str, Any], refusals: Refusals, *, writes: bool) -> sq
     return connection
 
 
-def _load_schema(connection: sqlite3.Connection) -> None:
+def _load_schema(connection: sqlite3.Connection) -> dict[str, str]:
     """Reads the schema and connects virtual tables, which SQLite does by way of writes to the schema in memory.
+
+    Returns the tables that virtual ones keep themselves in, and whose each is.
 
     It comes before the limits: the file's own tables may be wider than a query's result is allowed to be.
     """
@@ -198,6 +215,12 @@ def _load_schema(connection: sqlite3.Connection) -> None:
             connection.execute(f'EXPLAIN SELECT 1 FROM "{quoted}"').close()  # noqa: S608 - a name from the schema, quoted
         except sqlite3.OperationalError:  # its module is not in this SQLite: a query on it says so
             continue
+    owners = [str(row[0]) for row in virtual]
+    try:
+        shadows = connection.execute("SELECT name FROM pragma_table_list WHERE type = 'shadow'").fetchall()
+    except sqlite3.OperationalError:  # before SQLite 3.37 there is no such list
+        return {}
+    return {str(name): owner for (name,) in shadows for owner in owners if str(name).startswith(f"{owner}_")}
 
 
 def _rows(cursor: sqlite3.Cursor, request: dict[str, Any]) -> dict[str, Any]:

@@ -7,16 +7,20 @@ import difflib
 import os
 import unicodedata
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Annotated, Final, NotRequired, TypedDict
 
 from pydantic import Field
 
 from toolhand.builtin._decoding import SAMPLE_BYTES, BinaryContentError, TextPieces, lines
 from toolhand.builtin._file_walk import Budget, FileLimits, below, matches, opened
+from toolhand.builtin._file_words import is_missing, note, refusal, with_hint
+from toolhand.builtin._reach import BY_HAND
 from toolhand.builtin._rooted import MAX_PATH_LENGTH, Entry, Root, names_of, root_at
 from toolhand.builtin.settings import BuiltinSettings
-from toolhand.core.errors import ErrorCode, ToolFailure
+from toolhand.core.context import RunContext
+from toolhand.core.errors import ToolFailure
+from toolhand.core.language import Language
 from toolhand.core.tools import Tool
 from toolhand.tools.decorator import tool
 
@@ -98,9 +102,10 @@ def tools_over(place: Root, limits: FileLimits) -> list[Tool]:
 
 def _list_files(place: Root, limits: FileLimits) -> Tool:
     @tool(effect="reads", idempotent=True, category="files", timeout=limits.seconds + 10)
-    def list_files(
+    def list_files(  # noqa: D417 - the context is not the model's
         path: Annotated[str, Field(max_length=MAX_PATH_LENGTH)] = ".",
         pattern: Annotated[str, Field(max_length=200)] = "",
+        context: RunContext = BY_HAND,
     ) -> Listing:
         """Lists the files and folders in a folder.
 
@@ -114,17 +119,18 @@ def _list_files(place: Root, limits: FileLimits) -> Tool:
             The path, kind and size of each.
         """
         with _teaching(place, path):
-            return _listing(place, names_of(path), pattern.strip(), limits)
+            return _listing(place, names_of(path), pattern.strip(), limits, context.language)
 
     return list_files
 
 
 def _read_file(place: Root, limits: FileLimits) -> Tool:
     @tool(effect="reads", idempotent=True, category="files", timeout=limits.seconds + 10)
-    def read_file(
+    def read_file(  # noqa: D417 - the context is not the model's
         path: Annotated[str, Field(min_length=1, max_length=MAX_PATH_LENGTH)],
         start_line: Annotated[int, Field(ge=1)] = 1,
         max_lines: Annotated[int, Field(ge=1, le=10_000)] = 500,
+        context: RunContext = BY_HAND,
     ) -> Text:
         """Reads a text file.
 
@@ -139,17 +145,20 @@ def _read_file(place: Root, limits: FileLimits) -> Tool:
             The text, its encoding, and the next line's number where more follows.
         """
         with _teaching(place, path):
-            return _text(place, names_of(path), start_line, max_lines, limits)
+            return _text(
+                place, names_of(path), range(start_line, start_line + max_lines), limits, context.language
+            )
 
     return read_file
 
 
 def _search_files(place: Root, limits: FileLimits) -> Tool:
     @tool(effect="reads", idempotent=True, category="files", timeout=limits.seconds + 10)
-    def search_files(
+    def search_files(  # noqa: D417 - the context is not the model's
         text: Annotated[str, Field(min_length=1, max_length=200)],
         pattern: Annotated[str, Field(max_length=200)] = "",
         path: Annotated[str, Field(max_length=MAX_PATH_LENGTH)] = ".",
+        context: RunContext = BY_HAND,
     ) -> Found:
         """Finds the lines of text files that hold a text; upper and lower case are alike.
 
@@ -164,7 +173,13 @@ def _search_files(place: Root, limits: FileLimits) -> Tool:
             The file, line number and line of each hit.
         """
         with _teaching(place, path):
-            return _search(place, names_of(path), text, pattern.strip(), limits)
+            found, searched, is_cut = _search(place, names_of(path), text, pattern.strip(), limits)
+        answer = Found(hits=found[: limits.hits], files_searched=searched, truncated=is_cut)
+        if is_cut:
+            answer["note"] = note("stopped", context.language)
+        elif not found:
+            answer["note"] = note("not_found", context.language, count=searched)
+        return answer
 
     return search_files
 
@@ -175,17 +190,14 @@ def _teaching(place: Root, path: str) -> Iterator[None]:
     try:
         yield
     except ToolFailure as failure:
-        if not failure.error.details.get("missing"):
+        if not is_missing(failure):
             raise
-        raise ToolFailure(
-            failure.error.message,
-            code=failure.error.code,
-            retryable=True,
-            hint=_meant(place, names_of(path)) or failure.error.hint,
-        ) from None
+        names = names_of(path)
+        english, chinese = _meant(place, names, "en"), _meant(place, names, "zh")
+        raise (with_hint(failure, english, chinese) if english else failure) from None
 
 
-def _meant(place: Root, names: tuple[str, ...]) -> str:
+def _meant(place: Root, names: tuple[str, ...], language: Language) -> str:
     """The closest names in the deepest folder of the path that is there."""
     for depth in range(len(names) - 1, -1, -1):
         try:
@@ -194,22 +206,28 @@ def _meant(place: Root, names: tuple[str, ...]) -> str:
             continue
         close = difflib.get_close_matches(names[depth], there[:2_000], n=5, cutoff=0.5)
         folder = "/".join(names[:depth])
-        listed = ", ".join(f"'{folder}/{name}'" if folder else f"'{name}'" for name in close or there[:10])
-        if close:
-            return f"Did you mean {listed}?"
-        return (
-            f"The folder '{folder or '.'}' holds {listed}{' and more' if len(there) > 10 else ''}."
-            if there
-            else ""
+        listed = ", ".join(
+            f"'{_in_one_line(f'{folder}/{name}' if folder else name)}'" for name in close or there[:10]
         )
+        if close:
+            return note("meant", language, names=listed)
+        word = "holds_more" if len(there) > 10 else "holds"
+        return note(word, language, folder=folder or ".", names=listed) if there else ""
     return ""
 
 
-def _listing(place: Root, names: tuple[str, ...], pattern: str, limits: FileLimits) -> Listing:
+def _in_one_line(name: str) -> str:
+    """A name as it stands in a sentence: whoever named the file must not end the sentence and begin another."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in name)
+
+
+def _listing(
+    place: Root, names: tuple[str, ...], pattern: str, limits: FileLimits, language: Language
+) -> Listing:
     if pattern:
         budget = Budget(limits)
         found = [(inner, entry) for inner, entry in below(place, names, budget) if matches(inner, pattern)]
-        is_cut = budget.is_spent
+        is_cut = budget.is_spent or budget.has_left_out
     else:
         entries, is_cut = place.entries(names)
         found = [((*names, entry.name), entry) for entry in entries]
@@ -218,11 +236,9 @@ def _listing(place: Root, names: tuple[str, ...], pattern: str, limits: FileLimi
         truncated=is_cut or len(found) > limits.entries,
     )
     if listing["truncated"]:
-        listing["note"] = (
-            f"Only {len(listing['entries'])} of them are here. Use a pattern such as '*.txt', or a folder's path."
-        )
+        listing["note"] = note("some", language, count=len(listing["entries"]))
     elif not found:
-        listing["note"] = "No file matches the pattern." if pattern else "The folder is empty."
+        listing["note"] = note("no_match" if pattern else "empty", language)
     return listing
 
 
@@ -230,12 +246,15 @@ def _listed(path: str, entry: Entry) -> Listed:
     listed = Listed(path=path, kind=entry.kind)
     if entry.kind == "file":
         listed["size_bytes"] = entry.size_bytes
-        listed["modified"] = dt.datetime.fromtimestamp(entry.modified, dt.UTC).isoformat(timespec="seconds")
+        with suppress(ValueError, OverflowError, OSError):  # a time that no calendar has
+            listed["modified"] = dt.datetime.fromtimestamp(entry.modified, dt.UTC).isoformat(
+                timespec="seconds"
+            )
     return listed
 
 
-def _text(place: Root, names: tuple[str, ...], start_line: int, max_lines: int, limits: FileLimits) -> Text:
-    path = "/".join(names)
+def _text(place: Root, names: tuple[str, ...], wanted: range, limits: FileLimits, language: Language) -> Text:
+    path, start_line = "/".join(names), wanted.start
     kept: list[str] = []
     room = limits.characters
     number, is_cut, next_line = 0, False, 0
@@ -246,7 +265,7 @@ def _text(place: Root, names: tuple[str, ...], start_line: int, max_lines: int, 
             for number, part, is_end in lines(pieces, _LONGEST_LINE_PART):
                 if number < start_line:
                     continue
-                if number >= start_line + max_lines or room <= 0:
+                if number >= wanted.stop or room <= 0:
                     next_line = number
                     break
                 kept.append(part[:room] + ("\n" if is_end else ""))
@@ -256,13 +275,11 @@ def _text(place: Root, names: tuple[str, ...], start_line: int, max_lines: int, 
                     next_line = number + 1
                     break
         except BinaryContentError:
-            raise _binary(path) from None
+            raise refusal("binary", path) from None
         except OSError:
-            raise ToolFailure(
-                f"'{path}' cannot be read at the moment.", code=ErrorCode.UPSTREAM, retryable=True
-            ) from None
+            raise refusal("not_now", path) from None
     if number < start_line and (number or start_line > 1):
-        raise _beyond(path, number, budget)
+        raise refusal("far" if budget.is_spent else "beyond", path, last=number)
     end_line = next_line - 1 if next_line else number
     found = Text(
         path=path,
@@ -274,35 +291,20 @@ def _text(place: Root, names: tuple[str, ...], start_line: int, max_lines: int, 
     if next_line:
         found["next_line"] = next_line
     notes = [
-        f"Line {end_line} is longer than one answer and was cut." if is_cut else "",
-        f"More follows: read on with start_line={next_line}." if next_line else "",
-        "The file is too large to be read further." if budget.is_spent and not next_line else "",
-        "Bytes that fit no character are shown as \ufffd." if pieces.has_unreadable_bytes else "",
+        note("cut_line", language, line=end_line) if is_cut else "",
+        note("more", language, line=next_line) if next_line else "",
+        note("too_large", language) if budget.is_spent and not next_line else "",
+        note("bytes", language) if pieces.has_unreadable_bytes else "",
     ]
     if any(notes):
         found["note"] = " ".join(filter(None, notes))
     return found
 
 
-def _binary(path: str) -> ToolFailure:
-    return ToolFailure(
-        f"'{path}' is not text in a known encoding.",
-        code=ErrorCode.INVALID_ARGUMENT,
-        hint="Only text files can be read.",
-    )
-
-
-def _beyond(path: str, last: int, budget: Budget) -> ToolFailure:
-    if budget.is_spent:
-        return ToolFailure(
-            f"The line lies too far in '{path}' to be reached.",
-            code=ErrorCode.RESULT_TOO_LARGE,
-            hint=f"Lines up to about {last:,} can be read.",
-        )
-    return ToolFailure(f"'{path}' has only {last:,} lines.", code=ErrorCode.INVALID_ARGUMENT, retryable=True)
-
-
-def _search(place: Root, top: tuple[str, ...], text: str, pattern: str, limits: FileLimits) -> Found:
+def _search(
+    place: Root, top: tuple[str, ...], text: str, pattern: str, limits: FileLimits
+) -> tuple[list[Hit], int, bool]:
+    """The hits, how many files were searched, and whether there is more that was not."""
     wanted = _folded(text)
     budget = Budget(limits)
     hits: list[Hit] = []
@@ -327,18 +329,8 @@ def _search(place: Root, top: tuple[str, ...], text: str, pattern: str, limits: 
             continue
         if len(hits) > limits.hits or budget.is_spent:
             break
-    found = Found(
-        hits=hits[: limits.hits],
-        files_searched=searched,
-        truncated=budget.is_spent or len(hits) > limits.hits,
-    )
-    if found["truncated"]:
-        found["note"] = (
-            "The search stopped before the end. Use a longer text, a pattern such as '*.txt', or a folder's path."
-        )
-    elif not hits:
-        found["note"] = f"No text file of {searched} holds it. Try a shorter or another word."
-    return found
+    is_cut = budget.is_spent or budget.has_left_out or len(hits) > limits.hits
+    return hits, searched, is_cut
 
 
 def _folded(text: str) -> str:

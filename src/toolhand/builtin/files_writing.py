@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+from threading import Lock
 from typing import Annotated, Final, Literal, NotRequired, TypedDict
 
 from pydantic import Field
 
 from toolhand.builtin._decoding import SAMPLE_BYTES, BinaryContentError, detect
 from toolhand.builtin._file_walk import opened
+from toolhand.builtin._file_words import is_missing, note, refusal
+from toolhand.builtin._reach import BY_HAND
 from toolhand.builtin._rooted import MAX_PATH_LENGTH, Root, names_of
 from toolhand.builtin._rooted_writing import Writer, checked_name, writer_at
 from toolhand.builtin.settings import BuiltinSettings
-from toolhand.core.errors import ErrorCode, ToolFailure
+from toolhand.core.context import RunContext
+from toolhand.core.errors import ToolFailure
 from toolhand.core.tools import Tool
 from toolhand.tools.decorator import tool
 
@@ -62,11 +66,14 @@ def file_writing_tools(root: str | os.PathLike[str]) -> list[Tool]:
 
 
 def _write_file(place: Root, writer: Writer) -> Tool:
+    turn = Lock()  # two who append at once would each keep only their own
+
     @tool(effect="writes", category="files", timeout=_SECONDS)
-    def write_file(
+    def write_file(  # noqa: D417 - the context is not the model's
         path: Annotated[str, Field(min_length=1, max_length=MAX_PATH_LENGTH)],
         text: Annotated[str, Field(max_length=_MOST_CHARACTERS)],
         if_exists: Literal["fail", "replace", "append"] = "fail",
+        context: RunContext = BY_HAND,
     ) -> Written:
         """Writes a text file. A file that is there keeps its encoding and its line ends.
 
@@ -85,7 +92,9 @@ def _write_file(place: Root, writer: Writer) -> Tool:
             content, encoding = _encoded(text, "utf-8", path), "utf-8"
             writer.create(names, content)
             return Written(path="/".join(names), size_bytes=len(content), encoding=encoding)
-        return _over(place, writer, names, text, appends=if_exists == "append")
+        with turn:
+            written, is_recoded = _over(place, writer, names, text, appends=if_exists == "append")
+        return Written(**written, note=note("utf8_now", context.language)) if is_recoded else written
 
     return write_file
 
@@ -110,35 +119,32 @@ def _delete_file(writer: Writer) -> Tool:
     return delete_file
 
 
-def _over(place: Root, writer: Writer, names: tuple[str, ...], text: str, *, appends: bool) -> Written:
-    """Writes over a file, or behind what is in it, as it is written itself."""
+def _over(
+    place: Root, writer: Writer, names: tuple[str, ...], text: str, *, appends: bool
+) -> tuple[Written, bool]:
+    """Writes over a file, or behind what is in it, as it is written itself; says whether it had to get another encoding."""
     shown = checked_name(names)
     try:
         before = _content(place, names, whole=appends)
     except ToolFailure as failure:
-        if not failure.error.details.get("missing"):
+        if not is_missing(failure):
             raise
         before = b""
     try:
         encoding = detect(before, is_whole=len(before) < SAMPLE_BYTES) if before else "utf-8"
         kept = before.decode(encoding) if appends else ""
     except (BinaryContentError, UnicodeDecodeError):
-        raise ToolFailure(
-            f"'{shown}' is not text in a known encoding and was not changed.",
-            code=ErrorCode.NOT_PERMITTED,
-            hint="Use another name.",
-        ) from None
+        raise refusal("kept", shown) from None
     ends = "\r\n" if b"\r\n" in before or "\r\0\n" in before.decode("latin-1") else "\n"
     added = text.replace("\r\n", "\n").replace("\n", ends) if ends == "\r\n" else text
-    note = ""
+    is_recoded = False
     try:
         content = _encoded(kept + added, encoding, shown)
     except UnicodeEncodeError:
         content, encoding = _encoded(kept + added, "utf-8", shown), "utf-8"
-        note = "The file is in UTF-8 now: its encoding before has not all of these characters."
+        is_recoded = True
     writer.replace(names, content)
-    written = Written(path=shown, size_bytes=len(content), encoding=encoding)
-    return Written(**written, note=note) if note else written
+    return Written(path=shown, size_bytes=len(content), encoding=encoding), is_recoded
 
 
 def _content(place: Root, names: tuple[str, ...], *, whole: bool) -> bytes:
@@ -148,11 +154,7 @@ def _content(place: Root, names: tuple[str, ...], *, whole: bool) -> bytes:
         while len(found) < most and (block := os.read(descriptor, min(SAMPLE_BYTES, most - len(found)))):
             found += block
         if whole and os.read(descriptor, 1):
-            raise ToolFailure(
-                f"'{'/'.join(names)}' is too large to be added to.",
-                code=ErrorCode.RESULT_TOO_LARGE,
-                hint="Write another file.",
-            )
+            raise refusal("large", "/".join(names))
     return found
 
 
@@ -162,8 +164,4 @@ def _encoded(text: str, encoding: str, shown: str) -> bytes:
     except UnicodeEncodeError as error:
         if "surrogates not allowed" not in str(error) and not encoding.startswith("utf"):
             raise
-        raise ToolFailure(
-            f"The text for '{shown}' holds characters that are not valid Unicode.",
-            code=ErrorCode.INVALID_ARGUMENT,
-            retryable=True,
-        ) from None
+        raise refusal("not_unicode", shown) from None

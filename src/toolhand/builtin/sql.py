@@ -6,6 +6,7 @@ Sources: https://www.sqlite.org/security.html, https://www.sqlite.org/limits.htm
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final, NotRequired, TypedDict
@@ -19,6 +20,7 @@ from toolhand.builtin._sqlite_reader import MAX_SQL_LENGTH
 from toolhand.builtin.settings import BuiltinSettings
 from toolhand.core.context import RunContext
 from toolhand.core.errors import SettingsError
+from toolhand.core.language import Language, say
 from toolhand.core.tools import Tool
 from toolhand.tools.decorator import tool
 
@@ -26,6 +28,21 @@ __all__ = ["QueryLimits", "offer", "sql_tools"]
 
 _CONNECTING_SECONDS: Final = 75.0
 """What reaching a server, and starting the process that does it, may take beyond a statement."""
+
+_NOTES: Final[Mapping[str, Mapping[Language, str]]] = {
+    "rows": {
+        "en": "Only the first {count} rows are here. Use COUNT, SUM, GROUP BY, or ORDER BY with LIMIT.",
+        "zh": "这里只有前 {count} 行。请使用 COUNT、SUM、GROUP BY，或 ORDER BY 加 LIMIT。",
+    },
+    "size": {
+        "en": "Only the first {count} rows are here, because of their size. Use COUNT, SUM, GROUP BY, or ORDER BY with LIMIT.",
+        "zh": "数据过大，这里只有前 {count} 行。请使用 COUNT、SUM、GROUP BY，或 ORDER BY 加 LIMIT。",
+    },
+    "none": {
+        "en": "No row matches. Compare the spelling with the values that list_tables shows, or use LIKE '%…%'.",
+        "zh": "没有符合条件的行。请与 list_tables 列出的值核对写法，或使用 LIKE '%…%'。",
+    },
+}
 
 
 class Rows(TypedDict):
@@ -99,7 +116,12 @@ def _opened(
     if is_url and scheme.partition("+")[0] == "sqlite":
         database = rest.removeprefix("/").partition("?")[0]
         if database in ("", ":memory:"):
-            raise SettingsError("an SQLite database in memory is empty: give the path of a file")
+            raise SettingsError(
+                say(
+                    "an SQLite database in memory is empty: give the path of a file",
+                    "内存中的 SQLite 数据库是空的：请给出文件的路径",
+                )
+            )
     elif is_url:
         from toolhand.builtin._server_reader import ServerDatabase  # noqa: PLC0415 - its libraries are an extra
 
@@ -124,7 +146,7 @@ def _list_tables(source: Database, seconds: float) -> Tool:
             For each table its columns with types, the number of rows and an example row.
         """
         try:
-            found, note = source.tables(table.strip())
+            found, note = source.tables(table.strip(), context.language)
         except QueryError as error:
             raise source.failure(error, "", context.language) from None
         return Schema(tables=found, note=note) if note else Schema(tables=found)
@@ -156,7 +178,7 @@ def _query_database(source: Database, seconds: float) -> Tool:
             The columns and the rows.
         """
         try:
-            return _rows(source, sql)
+            return _rows(source, sql, context.language)
         except QueryError as error:
             raise source.failure(error, sql, context.language) from None
 
@@ -198,17 +220,12 @@ def _change_database(source: Database, seconds: float) -> Tool:
     return replace(change_database, description=f"{named}\n{source.overview}")
 
 
-def _rows(source: Database, sql: str) -> Rows:
+def _rows(source: Database, sql: str, language: Language) -> Rows:
     answer = source.run(sql)
     count = len(answer.rows)
     found = Rows(columns=answer.columns, rows=answer.rows, row_count=count, truncated=bool(answer.more))
     if answer.more:
-        why = ", because of their size" if answer.more == "size" else ""
-        found["note"] = (
-            f"Only the first {count} rows are here{why}. Use COUNT, SUM, GROUP BY, or ORDER BY with LIMIT."
-        )
+        found["note"] = _NOTES[answer.more][language].format(count=count)
     elif not count:
-        found["note"] = (
-            "No row matches. Compare the spelling with the values that list_tables shows, or use LIKE '%…%'."
-        )
+        found["note"] = _NOTES["none"][language]
     return found

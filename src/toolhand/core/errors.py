@@ -18,11 +18,11 @@ What a *model* got wrong, or what went wrong while running an errand for it, is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from toolhand.core.language import say
+from toolhand.core.language import Language, say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -159,6 +159,7 @@ class ToolFailure(ToolhandError):  # noqa: N818 - what a tool says on purpose, n
         retryable: whether the same call may succeed later.
         hint: what to do instead.
         details: facts for a program.
+        chinese: the message and the hint for a run in Chinese; those above where there are none.
     """
 
     def __init__(
@@ -169,11 +170,20 @@ class ToolFailure(ToolhandError):  # noqa: N818 - what a tool says on purpose, n
         retryable: bool = False,
         hint: str = "",
         details: Mapping[str, Any] | None = None,
+        chinese: tuple[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.error = ToolError(
             code=code, message=message, retryable=retryable, hint=hint, details=dict(details or {})
         )
+        self.chinese = chinese
+
+    def told(self, language: Language) -> ToolError:
+        """The error in the language of a run."""
+        if language == "en" or self.chinese is None:
+            return self.error
+        message, hint = self.chinese
+        return replace(self.error, message=message, hint=hint)
 
 
 class FatalError(ToolhandError):

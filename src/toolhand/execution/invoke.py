@@ -112,7 +112,7 @@ async def invoke(call: BoundCall, context: RunContext) -> ToolResult:
         untrusted = tool.rules.untrusted
         return ToolResult(call_id=call.call.id, name=tool.name, outcome=value, untrusted=untrusted)
     except ToolFailure as failure:
-        return call.answer(failure.error)
+        return call.answer(failure.told(context.language))
     except FatalError as error:
         context.emit(CallFailed(call=call.call, exception=error, tool=tool))
         raise

@@ -171,7 +171,7 @@ class OutputType:
                 if inspect.isawaitable(said):
                     said = await said
             except ToolFailure as failure:
-                said = failure.error.sentence
+                said = failure.told(language).sentence
             except ValidationError as error:
                 said = sentence_of(error)
             except ValueError as error:  # as pydantic's own validators say it

@@ -124,7 +124,7 @@ async def _failed(
         if inspect.isawaitable(said):
             said = await said
     except ToolFailure as failure:
-        said = failure.error.sentence
+        said = failure.told(context.language).sentence
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # noqa: BLE001 - the author's own function may raise anything

@@ -251,6 +251,7 @@ def _value(answer: Mapping[str, Any]) -> Any:
             retryable=error["retryable"],
             hint=error["hint"],
             details=error["details"],
+            chinese=None if error["chinese"] is None else tuple(error["chinese"]),
         )
     if kind == "fatal":
         raise FatalError(answer["text"])
