@@ -84,6 +84,17 @@ class Echo:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
+    def start(self) -> None:
+        """Serves from now on."""
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread.start()
+
+    def close(self) -> None:
+        """Ends it."""
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join(10)
+
     @property
     def last(self) -> dict[str, Any]:
         return self.requests[-1]
@@ -92,9 +103,6 @@ class Echo:
 @pytest.fixture
 def echo() -> Iterator[Echo]:
     found = Echo()
-    thread = threading.Thread(target=found.server.serve_forever, daemon=True)
-    thread.start()
+    found.start()
     yield found
-    found.server.shutdown()
-    found.server.server_close()
-    thread.join(10)
+    found.close()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from tests.openapi.conftest import Echo
 from toolhand import Toolset
 from toolhand.core.errors import SettingsError, ToolDefinitionError
 from toolhand.openapi import fetch_document, read_document
@@ -264,3 +266,80 @@ def test_what_is_no_document_is_refused_in_a_sentence(tmp_path, text, want):
         Toolset.from_openapi(file)
     with pytest.raises(SettingsError, match="cannot be read"):
         Toolset.from_openapi(tmp_path / "absent.json")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x: &a [1]\n" + "".join(f"x{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 15)),
+        "x: &a\n  b: *a\n",
+        "x: " + "[" * 300 + "]" * 300,
+    ],
+    ids=["repeats itself", "holds itself", "deep"],
+)
+def test_a_document_that_nobody_could_walk_is_refused(tmp_path, text):
+    file = tmp_path / "a.yaml"
+    file.write_text("openapi: 3.1.0\npaths: {}\n" + text.replace("*a0", "*a"))
+    with pytest.raises(SettingsError, match="holds itself, or more levels"):
+        read_document(file)
+
+
+def test_schemas_that_refer_on_and_on_leave_out_their_operation_alone(caplog):
+    chain = {f"S{i}": {"$ref": f"#/components/schemas/S{i + 1}"} for i in range(2_000)}
+    body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/S0"}}}}
+    document = {
+        "openapi": "3.1.0",
+        "servers": [{"url": "http://localhost:1"}],
+        "components": {"schemas": {**chain, "S2000": {"type": "string"}}},
+        "paths": {
+            "/a": {"post": {"operationId": "bad", "requestBody": body}, "get": {"operationId": "good"}}
+        },
+    }
+    assert Toolset.from_openapi(document).names == ("good",)
+    assert "nested too deep" in caplog.text
+
+
+async def test_what_the_program_sends_no_argument_replaces(echo):
+    named = ("x-tenant", "Host", "Transfer-Encoding", "Content-Length", "X-Other")
+    parameters = [{"name": name, "in": "header", "schema": {"type": "string"}} for name in named]
+    document = {
+        "openapi": "3.1.0",
+        "servers": [{"url": echo.url}],
+        "paths": {"/a": {"get": {"operationId": "a", "parameters": parameters}}},
+    }
+    tools = Toolset.from_openapi(document, headers={"X-Tenant": "mine"})
+    assert list(tools["a"].properties) == ["X-Other"]
+    assert (await tools.call("a", {**dict.fromkeys(named, "other")})).ok
+    sent = {name.lower(): value for name, value in echo.last["headers"].items()}
+    assert (sent["x-tenant"], sent["x-other"]) == ("mine", "other")
+    assert sent["host"] == echo.url.removeprefix("http://")
+    assert "transfer-encoding" not in sent
+
+
+async def test_a_secret_that_comes_back_escaped_is_masked(echo):
+    key = "abc/def+ghi=="
+    document = {
+        "openapi": "3.1.0",
+        "servers": [{"url": echo.url}],
+        "components": {"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}},
+        "paths": {"/a": {"get": {"operationId": "a", "security": [{"key": []}]}}},
+    }
+    tools = Toolset.from_openapi(document, secrets={"key": key})
+    escaped = key.replace("/", "\\/").replace("+", "\\u002B")
+    echo.answers.append((200, {"Content-Type": "application/json"}, f'{{"k": "{escaped}"}}'.encode()))
+    assert (await tools.call("a")).data == {"k": "***"}
+
+
+async def test_headers_for_a_document_are_not_sent_on_to_another_server(echo):
+    with contextlib.ExitStack() as stack:
+        other = stack.enter_context(contextlib.closing(Echo()))
+        other.start()
+        echo.answers.append((302, {"Location": "/inside"}, b""))
+        echo.answers.append((302, {"Location": f"{other.url}/doc"}, b""))
+        other.answers.append((200, {"Content-Type": "application/json"}, OFFICE.read_bytes()))
+        await fetch_document(f"{echo.url}/doc", headers={"X-Api-Token": "the-token"})
+        assert [request["headers"].get("X-Api-Token") for request in echo.requests] == ["the-token"] * 2
+        assert "X-Api-Token" not in other.last["headers"]
+    echo.answers += [(302, {"Location": "/round"}, b"")] * 9
+    with pytest.raises(SettingsError, match="too often"):
+        await fetch_document(f"{echo.url}/doc")

@@ -176,7 +176,6 @@ async def fetch(
     limits: HttpLimits = USUAL,
     headers: Mapping[str, str] | None = None,
     language: Language = "en",
-    allows: Callable[[URL], None] | None = None,
 ) -> Fetched:
     """Gets a page, over its redirects.
 
@@ -186,7 +185,6 @@ async def fetch(
         limits: what it may take.
         headers: beside our own; they are sent to every hop, so no secret may be among them.
         language: of the words for a model.
-        allows: raises where a hop is not to be asked, besides what the guard says.
 
     Raises:
         ToolFailure: when a hop is refused, there are too many, or the body cannot be read.
@@ -194,8 +192,6 @@ async def fetch(
     """
     async with asyncio.timeout(limits.seconds), guarded_session(guard) as session:
         for _ in range(limits.hops + 1):
-            if allows is not None:
-                allows(url)
             found, location = await one_request(
                 session, "GET", url, headers=headers, limits=limits, language=language
             )
@@ -254,11 +250,12 @@ async def _body(
 ) -> tuple[bytes, bool]:
     """The body, no longer than it may be, however much it grows when it is unpacked."""
     unpack = _unpacker(encoding.strip().lower(), language)
-    body = bytearray()
+    body, taken = bytearray(), 0
     try:
         async for block in answer.content.iter_chunked(_BLOCK):
             body += unpack(block, limits.size_bytes + 1 - len(body))
-            if len(body) > limits.size_bytes:
+            taken += len(block)
+            if max(len(body), taken) > limits.size_bytes:  # what is packed may also hold nothing, without end
                 return bytes(body[: limits.size_bytes]), True
     except zlib.error:
         raise failure("packed", ErrorCode.UPSTREAM, language) from None
@@ -271,19 +268,29 @@ def _unpacker(encoding: str, language: Language) -> Callable[[bytes, int], bytes
         return lambda block, most: block[:most]
     if encoding not in ("gzip", "x-gzip", "deflate"):  # also two of them, one in the other
         raise failure("encoding", ErrorCode.UPSTREAM, language, encoding=encoding[:40])
-    state = zlib.decompressobj(47 if encoding != "deflate" else zlib.MAX_WBITS)
-    is_first = True
+    wrap = zlib.MAX_WBITS if encoding == "deflate" else 47
+    state: Any = zlib.decompressobj(wrap)
+    is_first, has_ended = True, False
 
     def unpacked(block: bytes, most: int) -> bytes:
-        nonlocal state, is_first
-        try:
-            return state.decompress(block, most)
-        except zlib.error:
-            if encoding != "deflate" or not is_first:
-                raise
-            state = zlib.decompressobj(-zlib.MAX_WBITS)  # many servers leave the frame out
-            return state.decompress(block, most)
-        finally:
+        nonlocal state, is_first, has_ended
+        found = b""
+        while block and state is not None and len(found) < most:
+            try:
+                found += state.decompress(block, most - len(found))
+            except zlib.error:
+                if has_ended:  # what follows is no further part
+                    state = None
+                    break
+                if encoding != "deflate" or not is_first:
+                    raise
+                state = zlib.decompressobj(-zlib.MAX_WBITS)  # many servers leave the frame out
+                found += state.decompress(block, most)
             is_first = False
+            if not state.eof:
+                break
+            # RFC 1952, 2.2: several parts may follow one another.
+            block, state, has_ended = state.unused_data, zlib.decompressobj(wrap), True
+        return found
 
     return unpacked

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
-from urllib.parse import quote
 
 from yarl import URL
 
+from toolhand.arguments.masking import masked
 from toolhand.builtin._guarded_http import Fetched, guarded_session, one_request, url_of
 from toolhand.builtin._page_text import BinaryContentError, decoded
 from toolhand.builtin._reach import Guard, HttpLimits
@@ -222,14 +222,7 @@ def _told(found: Fetched, secrets: Sequence[str], language: Language, *, may_hav
     except BinaryContentError:
         kind = found.media_type[:60] or "?"
         raise failed(_WORDS["binary"][language], ErrorCode.UPSTREAM, kind=kind, status=found.status) from None
-    for secret in sorted(secrets, key=len, reverse=True):
-        for spelt in (
-            secret,
-            quote(secret),
-            json.dumps(secret)[1:-1],
-            json.dumps(secret, ensure_ascii=False)[1:-1],
-        ):
-            text = text.replace(spelt, _MASK)
+    text = masked(text, secrets, _MASK)
     if found.status >= 400:
         raise failed(
             _WORDS["perhaps" if may_have_happened else "answer"][language],
@@ -243,7 +236,7 @@ def _told(found: Fetched, secrets: Sequence[str], language: Language, *, may_hav
     is_json = "json" in found.media_type or text.lstrip()[:1] in ("{", "[")
     try:
         if is_json and not found.is_cut:
-            answer["json"] = json.loads(text)
+            answer["json"] = masked(json.loads(text), secrets, _MASK)
         else:
             answer["text"] = text
     except (ValueError, RecursionError):

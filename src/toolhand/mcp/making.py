@@ -10,18 +10,20 @@ from typing import Any, Final
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from toolhand.arguments.masking import masked
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ToolFailure
 from toolhand.core.language import Language
 from toolhand.core.tools import Effect, Rules, Tool
 from toolhand.core.untrusted import disarmed
 from toolhand.mcp.connection import Connection
-from toolhand.mcp.results import resource_value, value_of, without_secrets
+from toolhand.mcp.results import resource_value, value_of
 from toolhand.mcp.thread import there
 from toolhand.tools.inline import inlined
 
 LONGEST_DESCRIPTION: Final = 2000
 LONGEST_PROGRESS: Final = 200
+LONGEST_NAME: Final = 128
 
 _CONTEXT: Final = "run context"
 """The hidden parameter for the run's facts; no server can have one of this name, as it holds a blank."""
@@ -66,7 +68,8 @@ def tool_of(listed: types.Tool, connection: Connection, manner: Manner) -> Tool:
     """The tool that stands for one of a server's.
 
     Args:
-        listed: as the server describes it. Its words are a stranger's: what could pass for a role or a call is broken.
+        listed: as the server describes it. Its words, the name among them, are a stranger's: what could pass for a role or a
+            call is broken.
         connection: through which it is called.
         manner: how it is run.
     """
@@ -88,7 +91,7 @@ def tool_of(listed: types.Tool, connection: Connection, manner: Manner) -> Tool:
 
     title = listed.title or (listed.annotations.title if listed.annotations else None)
     return Tool(
-        name=listed.name,
+        name=_name(listed.name),
         description=disarmed(listed.description or title or "")[:LONGEST_DESCRIPTION],
         parameters=_parameters(listed.input_schema),
         function=call,
@@ -107,7 +110,7 @@ async def _asked(work: Any, connection: Connection, name: str, context: RunConte
         if error.code == types.REQUEST_TIMEOUT:
             raise TimeoutError from None
         code, retryable = _CODES.get(error.code, (ErrorCode.UPSTREAM, False))
-        text = str(without_secrets(error.message, server.secrets))[:500].rstrip("。. ")
+        text = str(masked(error.message, server.secrets))[:500].rstrip("。. ")
         message = words["refused"].format(server=server.name, text=text)
         raise ToolFailure(message, code=code, retryable=retryable) from None
     except RuntimeError as error:
@@ -140,6 +143,11 @@ def effect_of(annotations: types.ToolAnnotations | None) -> Effect:
     if annotations.read_only_hint:
         return "reads"
     return "writes" if annotations.destructive_hint is False else "destroys"
+
+
+def _name(given: str) -> str:
+    """A server's name for a tool where it is one; without what could be more than a name where it is not."""
+    return disarmed("".join(one if one.isprintable() else "_" for one in given))[:LONGEST_NAME]
 
 
 def _parameters(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -190,7 +198,7 @@ def resource_tools(connection: Connection, manner: Manner) -> list[Tool]:
     async def read_resource(**sent: Any) -> Any:
         context: RunContext = sent.pop(_CONTEXT)
         found = await _asked(connection.read(sent["uri"]), connection, "read_resource", context)
-        values = [without_secrets(resource_value(one), connection.server.secrets) for one in found.contents]
+        values = [masked(resource_value(one), connection.server.secrets) for one in found.contents]
         return values[0] if len(values) == 1 else values
 
     rules = replace(_rules(None, connection, manner), effect="reads")

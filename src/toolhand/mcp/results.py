@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import mcp_types as types
 
+from toolhand.arguments.masking import masked
 from toolhand.core.errors import ErrorCode, ToolFailure
 from toolhand.core.language import Language
 
@@ -47,10 +48,10 @@ def value_of(
         main = _unwrapped(result.structured_content, schema, text)
     else:
         main = text
-    main = without_secrets(main, secrets)
+    main = masked(main, secrets)
     if not others:
         return main
-    others = [without_secrets(part, secrets) for part in others]
+    others = [masked(part, secrets) for part in others]
     if main is None:
         return others[0] if len(others) == 1 else others
     return {"content": main, "also": others}
@@ -60,7 +61,7 @@ def _failure(result: types.CallToolResult, secrets: Iterable[str], language: Lan
     text = "\n".join(block.text for block in result.content if isinstance(block, types.TextContent)).strip()
     if not text and result.structured_content is not None:
         text = json.dumps(result.structured_content, ensure_ascii=False)
-    text = str(without_secrets(text, secrets))[:MOST_SAID]
+    text = str(masked(text, secrets))[:MOST_SAID]
     noted = (result.meta or {}).get(ERROR_NOTE)
     noted = noted if isinstance(noted, Mapping) else {}
     try:
@@ -116,21 +117,3 @@ def _bytes(data: str) -> bytes | str:
         return base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
         return data
-
-
-def without_secrets(value: Any, secrets: Iterable[str]) -> Any:
-    """A value in whose texts no secret stands."""
-    known = sorted(secrets, key=len, reverse=True)
-    return _masked(value, known) if known else value
-
-
-def _masked(value: Any, secrets: list[str]) -> Any:
-    if isinstance(value, str):
-        for secret in secrets:
-            value = value.replace(secret, "***")
-        return value
-    if isinstance(value, Mapping):
-        return {_masked(key, secrets): _masked(part, secrets) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_masked(part, secrets) for part in value]
-    return value

@@ -70,7 +70,12 @@ class McpSource:
     def __init__(self, source: Named, options: McpOptions) -> None:
         if unknown := options.keys() - McpOptions.__annotations__.keys():
             known = ", ".join(McpOptions.__annotations__)
-            raise SettingsError(f"from_mcp has no option '{min(unknown)}'; there is: {known}")
+            raise SettingsError(
+                say(
+                    f"from_mcp has no option '{min(unknown)}'; there is: {known}",
+                    f"from_mcp 没有选项“{min(unknown)}”；可用的有：{known}",
+                )
+            )
         if find_spec("mcp") is None:
             raise MissingExtraError("mcp", say("tools from an MCP server", "来自 MCP 服务器的工具"))
         self.servers: list[Server] = servers_of(

@@ -22,6 +22,7 @@ import mcp_types as types
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 
+from toolhand.arguments.masking import masked
 from toolhand.mcp.servers import Server
 
 _LOG: Final = logging.getLogger("toolhand.mcp")
@@ -52,9 +53,7 @@ class Child:
     def last_words(self) -> str:
         """The last that it wrote on standard error, in one line, without its secrets."""
         text = " / ".join(line for line in self.said if line.strip())[-400:]
-        for secret in self.server.secrets:
-            text = text.replace(secret, "***")
-        return text
+        return str(masked(text, self.server.secrets))
 
     def note_noise(self, line: str) -> None:
         """Notes a line that is no message: said once, since a chatty server has many."""

@@ -261,7 +261,7 @@ def _value(
             raise failure(response.status, text, response.headers, language, tool)
         if is_json(kind) and text.strip():
             try:
-                return json.loads(text)
+                return without_secrets(json.loads(text), secrets)
             except (ValueError, RecursionError):
                 raise refused("garbled", language, ErrorCode.UPSTREAM) from None
         if text.strip():

@@ -15,6 +15,7 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 from toolhand.core.errors import MissingExtraError, SettingsError
 from toolhand.core.language import say
 from toolhand.execution.running import run_blocking
+from toolhand.openapi.shape import check_shape
 
 FILES: Final = "x-toolhand-files"
 """Where the contents of other files stand in a document that refers to them."""
@@ -93,6 +94,7 @@ def read_document(source: str | os.PathLike[str] | Mapping[str, Any]) -> Documen
         MissingExtraError: when it is YAML and the extra `openapi` is not installed.
     """
     if isinstance(source, Mapping):
+        check_shape(source, say("the document", "文档"))
         return Document(_bundled(source, "", _no_files))
     text = os.fspath(source)
     if urlsplit(text).scheme in ("http", "https"):
@@ -240,6 +242,12 @@ def _read(path: Path) -> str:
 
 
 def _parsed(text: str, name: str) -> Any:
+    found = _loaded(text, name)
+    check_shape(found, f"'{name}'")
+    return found
+
+
+def _loaded(text: str, name: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

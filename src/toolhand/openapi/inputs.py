@@ -9,6 +9,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
+from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
 from toolhand.openapi.bodies import FORM, MULTIPART, Body, body_of
 from toolhand.openapi.document import Document
 from toolhand.openapi.operations import Operation
@@ -77,6 +79,9 @@ def inputs_of(document: Document, operation: Operation, security: Security, fixe
         operation: the operation.
         security: whose places the model does not see.
         fixed: names of parameters that the program fills in, as the API calls them.
+
+    Raises:
+        SettingsError: when its schemas are nested so deep that they cannot be written out in any way.
     """
     found: Inputs | None = None
     deepest: int | None = None
@@ -87,11 +92,17 @@ def inputs_of(document: Document, operation: Operation, security: Security, fixe
             break
         try:
             other = _Layout(document, schemas, security, fixed).of(operation)
-        except TooManyError:
+        except (TooManyError, RecursionError):
             continue
         if found is None or _size(other) < _size(found):
             found, deepest = other, schemas.deepest
-    assert found is not None  # noqa: S101 - with its references kept it can always be written
+    if found is None:  # schemas that refer on and on
+        raise SettingsError(
+            say(
+                f"the parameters of '{operation.place}' are nested too deep to be described",
+                f"“{operation.place}”的参数嵌套过深，无法描述",
+            )
+        )
     if deepest is not None:
         _LOG.warning(
             "the parameters of '%s' are described down to level %d only: whole they are too long for a model",

@@ -56,7 +56,12 @@ def openapi_tools(
     """
     if unknown := options.keys() - OpenAPIOptions.__annotations__.keys():
         known = ", ".join(OpenAPIOptions.__annotations__)
-        raise SettingsError(f"from_openapi has no option '{min(unknown)}'; there is: {known}")
+        raise SettingsError(
+            say(
+                f"from_openapi has no option '{min(unknown)}'; there is: {known}",
+                f"from_openapi 没有选项“{min(unknown)}”；可用的有：{known}",
+            )
+        )
     found = document if isinstance(document, Document) else read_document(document)
     making = _Making(found, options)
     wanted = Wanted(
@@ -90,7 +95,7 @@ class _Making:
 
     def __init__(self, document: Document, options: OpenAPIOptions) -> None:
         self.document, self.options = document, options
-        self.security = Security(document, options.get("secrets") or {})
+        self.security = Security(document, options.get("secrets") or {}, options.get("headers") or {})
         self.fixed: Mapping[str, Any] = options.get("fixed") or {}
         self.timeout = options.get("timeout", _TIMEOUT)
         self._services: dict[str, Service] = {}

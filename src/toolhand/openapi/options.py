@@ -19,7 +19,7 @@ class OpenAPIOptions(TypedDict, total=False):
         secrets: by security scheme: a key or token, `(user, password)`, or a function that gives one, which may be async. What
             is not given is looked up in the environment as `TOOLHAND_OPENAPI_` and the scheme's name in capitals. No secret is
             ever shown to a model.
-        headers: to be added to every request.
+        headers: to be added to every request; a parameter of that name is not the model's any more.
         fixed: parameters that the program fills in and the model does not see, as the API calls them: a value, a function
             that gives one, or `Injected(key)` for a fact of the run.
         tags: only operations with one of these tags.

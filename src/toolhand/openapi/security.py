@@ -9,10 +9,11 @@ import base64
 import inspect
 import os
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
+from toolhand.arguments.masking import masked
 from toolhand.core.errors import SettingsError
 from toolhand.core.language import say
 from toolhand.openapi.document import Document
@@ -27,8 +28,19 @@ VARIABLE: Final = "TOOLHAND_OPENAPI_"
 
 SHORTEST_MASKED: Final = 6
 
-_NEVER_A_PARAMETER: Final = frozenset({"accept", "content-type", "authorization"})
-"""Header parameters that the specification has ignored."""
+_NEVER_A_PARAMETER: Final = frozenset(
+    {
+        "accept",
+        "content-type",
+        "authorization",
+        "proxy-authorization",
+        "host",
+        "content-length",
+        "transfer-encoding",
+    }
+    | {"connection", "te", "trailer", "upgrade", "expect"}
+)
+"""Header parameters that the specification has ignored, and those that say how a request is carried: they are no caller's."""
 
 
 @dataclass(slots=True)
@@ -56,12 +68,16 @@ class Security:
     Args:
         document: where the schemes are declared.
         secrets: by scheme; one that is not given is looked up in the environment under its `VARIABLE`.
+        headers: names of headers that the program adds; a model may not send another value for them.
 
     Raises:
         SettingsError: when a secret is given for a scheme that the document does not have.
     """
 
-    def __init__(self, document: Document, secrets: Mapping[str, SecretSource]) -> None:
+    def __init__(
+        self, document: Document, secrets: Mapping[str, SecretSource], headers: Iterable[str] = ()
+    ) -> None:
+        self._headers = _NEVER_A_PARAMETER | {name.lower() for name in headers}
         components = document.root.get("components")
         declared = components.get("securitySchemes") if isinstance(components, Mapping) else None
         self.schemes: dict[str, Mapping[str, Any]] = {}
@@ -84,7 +100,7 @@ class Security:
     def hides(self, parameter: Mapping[str, Any]) -> bool:
         """Whether a parameter is a secret's place, or one that no caller sets: a model must not see it."""
         name, place = str(parameter.get("name")), parameter.get("in")
-        if place == "header" and name.lower() in _NEVER_A_PARAMETER:
+        if place == "header" and name.lower() in self._headers:
             return True
         return any(
             scheme.get("type") == "apiKey"
@@ -149,9 +165,6 @@ def variable(scheme: str) -> str:
     return VARIABLE + re.sub(r"\W", "_", scheme).upper()
 
 
-def without_secrets(text: str, secrets: Sequence[str]) -> str:
-    """A text in which no secret stands, as when a server echoes what it was sent."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= SHORTEST_MASKED:
-            text = text.replace(secret, "***")
-    return text
+def without_secrets(value: Any, secrets: Sequence[str]) -> Any:
+    """What a server has said, without the secrets that it was sent."""
+    return masked(value, [secret for secret in secrets if len(secret) >= SHORTEST_MASKED])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gzip
 import socket
 import zlib
@@ -261,3 +262,28 @@ async def test_network_failures_are_told_in_both_languages(names):
             await fetch(
                 url_of(f"http://{OUTSIDE}:{closed.getsockname()[1]}/", guard(names)), guard=guard(names)
             )
+
+
+async def test_a_packed_body_of_several_parts_is_read_whole_and_what_follows_is_left(outside, names):
+    parts = gzip.compress(b"one ") + gzip.compress(b"two")
+    for body in (parts, parts + b"\0" * 20, parts + b"garbage"):
+        outside.on("/", {"body": body, "headers": {"Content-Encoding": "gzip"}})
+        found = await fetch(url_of("http://public.test/", guard(names)), guard=guard(names))
+        assert (found.content, found.is_cut) == (b"one two", False)
+
+
+async def test_a_packed_body_that_holds_nothing_without_end_is_cut(outside, names):
+    async def empty(request):
+        answer = web.StreamResponse(headers={"Content-Encoding": "gzip"})
+        await answer.prepare(request)
+        await answer.write(gzip.compress(b"hello"))
+        with contextlib.suppress(ConnectionError):
+            while True:
+                await answer.write(b"\0" * 50_000)
+        return answer
+
+    outside.on("/", empty)
+    found = await fetch(
+        url_of("http://public.test/", guard(names)), guard=guard(names), limits=HttpLimits(size_bytes=500_000)
+    )
+    assert (found.content, found.is_cut) == (b"hello", True)

@@ -117,7 +117,16 @@ async def test_one_services_key_is_not_sent_to_another(ask, outside):
     assert "X-Key" not in outside.requests[0].headers
 
 
-@pytest.mark.parametrize("spelling", [SECRET, f"Bearer {SECRET}", f'{{"k": "{SECRET}"}}', f"<b>{SECRET}</b>"])
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        SECRET,
+        f"Bearer {SECRET}",
+        f'{{"k": "{SECRET}"}}',
+        f"<b>{SECRET}</b>",
+        '{"k": "' + SECRET.replace("-", "\\u002D") + '"}',
+    ],
+)
 @pytest.mark.parametrize("status", [200, 400])
 async def test_a_service_that_says_the_key_back_does_not_give_it_to_the_model(spelling, status, ask, outside):
     outside.on("/v2/echo", {"text": spelling, "status": status})
