@@ -19,6 +19,8 @@ from toolhand.builtin import builtin_tools
 from toolhand.builtin._document_passages import passages
 from toolhand.builtin._document_reading import Part
 from toolhand.builtin._document_words import asked, indexed
+from toolhand.builtin._file_words import refusal
+from toolhand.builtin._rooted import ResolvedRoot, WalkedRoot
 from toolhand.builtin.documents import document_index, document_tools
 from toolhand.core.context import RunContext
 from toolhand.core.errors import MissingExtraError, SettingsError
@@ -137,6 +139,30 @@ def test_a_folder_or_a_file_can_be_named(search):
         "合同/采购.docx"
     }
     assert len(search(question="the company 公司 合同", most=1)["passages"]) == 1
+
+
+def test_a_folder_of_a_longer_name_and_one_that_is_not_there_are_not_meant(search, folder):
+    (folder / "合同旧").mkdir()
+    (folder / "合同旧" / "old.txt").write_text("notice period: one year", encoding="utf-8")
+    for path in ("合同", "/合同", "./合同//"):
+        found = search(question="notice period", path=path)["passages"]
+        assert {one["file"].partition("/")[0] for one in found} == {"合同"}, path
+    assert search(question="notice period", path=".")["passages"]
+    answer = search(question="notice period", path="合同x")
+    assert answer["passages"] == []
+    assert "'合同x'" in answer["note"]
+
+
+def test_a_document_that_could_not_be_opened_for_a_moment_is_tried_again(index, folder, monkeypatch):
+    def not_now(self, names):
+        raise refusal("not_now", names[-1])
+
+    with monkeypatch.context() as moment:
+        moment.setattr(WalkedRoot, "open_file", not_now)
+        moment.setattr(ResolvedRoot, "open_file", not_now)
+        assert "gone" in index.update().skipped.values()
+    assert "gone" not in index.update().skipped.values()
+    assert index.search("paid leave", 1)
 
 
 def test_what_is_not_there_is_said(search, tmp_path):

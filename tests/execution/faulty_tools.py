@@ -234,7 +234,13 @@ def raise_exception(name: str) -> str:
 
 
 def raise_failure() -> str:
-    raise ToolFailure("only on weekdays", code=ErrorCode.UPSTREAM, retryable=True, hint="Try tomorrow.")
+    raise ToolFailure(
+        "only on weekdays",
+        code=ErrorCode.UPSTREAM,
+        retryable=True,
+        hint="Try tomorrow.",
+        chinese=("只在工作日", "请明天再试。"),
+    )
 
 
 class TooOften(Exception):

@@ -95,9 +95,12 @@ class TestWhatCrosses:
         assert result.data == "中" * 2_000_000
 
     async def test_a_failure_on_purpose_keeps_its_words(self):
-        error = (await in_process(faulty_tools.raise_failure)).error
+        tools = Calls(isolated(faulty_tools.raise_failure))
+        error = (await tools("raise_failure")).error
         assert (error.code, error.message, error.retryable) == (ErrorCode.UPSTREAM, "only on weekdays", True)
         assert error.hint == "Try tomorrow."
+        told = (await tools("raise_failure", context=RunContext(language="zh"))).error
+        assert (told.code, told.message, told.hint) == (ErrorCode.UPSTREAM, "只在工作日", "请明天再试。")
 
     async def test_what_an_exception_carries_is_judged_as_in_a_thread(self):
         error = (await in_process(faulty_tools.raise_too_often)).error

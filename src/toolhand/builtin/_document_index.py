@@ -137,7 +137,7 @@ class DocumentIndex:
         Args:
             question: in any words.
             most: how many at most.
-            under: only files whose path begins so.
+            under: only this file, or the files in this folder; "" for all.
 
         Raises:
             ModelError: when the embedding model cannot be asked.
@@ -151,6 +151,10 @@ class DocumentIndex:
                 scores[number] = scores.get(number, 0.0) + 1 / (_RANK_OFFSET + rank)
         best = sorted(scores, key=lambda number: -scores[number])
         return self.store.placed(best[:most])
+
+    def has(self, under: str) -> bool:
+        """Whether there is a file, or a folder with files, of that path."""
+        return self.store.has(under)
 
     def search_words(self, question: str, most: int, under: str = "") -> list[Placed]:
         """As `search`, by words alone: for when the embedding model cannot be asked."""
@@ -167,7 +171,7 @@ class DocumentIndex:
             self.store.drop(path)
         changed = [
             path for path, stamp in there.items()
-            if path not in known or (known[path].size, known[path].modified) != stamp
+            if path not in known or (known[path].size, known[path].modified) != stamp or known[path].skipped == "gone"
         ]  # fmt: skip
         skipped = {path: one.skipped for path, one in known.items() if one.skipped and path in there}
         done = 0

@@ -136,6 +136,14 @@ class DocumentStore:
             rows = connection.execute("SELECT path, size, modified, skipped FROM files").fetchall()
         return {row[0]: Known(size=row[1], modified=row[2], skipped=row[3]) for row in rows}
 
+    def has(self, under: str) -> bool:
+        """Whether there is a file, or a folder with files, of that path."""
+        with self._opened() as connection:
+            found = connection.execute(
+                "SELECT 1 FROM files WHERE path = ? OR substr(path, 1, ?) = ? LIMIT 1", _under(under)
+            )
+            return found.fetchone() is not None
+
     def put(self, path: str, known: Known, passages: Sequence[Passage]) -> None:
         """Keeps a file's passages instead of those that it had."""
         with self._opened(writes=True) as connection:
@@ -180,7 +188,7 @@ class DocumentStore:
         Args:
             question: in any words.
             most: how many at most.
-            under: only files whose path begins so.
+            under: only this file, or the files in this folder; "" for all.
         """
         words = asked(question)
         if not words:
@@ -190,8 +198,8 @@ class DocumentStore:
         with self._opened() as connection:
             rows = connection.execute(
                 "SELECT w.rowid FROM words AS w JOIN passages AS p ON p.id = w.rowid JOIN files AS f ON f.id = p.file"
-                " WHERE words MATCH ? AND substr(f.path, 1, ?) = ? ORDER BY bm25(words, ?, 1.0) LIMIT ?",
-                (query, len(under), under, _TITLE_WEIGHT, most),
+                " WHERE words MATCH ? AND (f.path = ? OR substr(f.path, 1, ?) = ?) ORDER BY bm25(words, ?, 1.0) LIMIT ?",
+                (query, *_under(under), _TITLE_WEIGHT, most),
             ).fetchall()
         return [row[0] for row in rows]
 
@@ -235,6 +243,13 @@ class DocumentStore:
         with self._opened() as connection:
             return connection.execute(
                 "SELECT v.passage, v.vector FROM vectors AS v JOIN passages AS p ON p.id = v.passage"
-                " JOIN files AS f ON f.id = p.file WHERE v.model = ? AND substr(f.path, 1, ?) = ? ORDER BY v.passage",
-                (model, len(under), under),
+                " JOIN files AS f ON f.id = p.file WHERE v.model = ? AND (f.path = ? OR substr(f.path, 1, ?) = ?)"
+                " ORDER BY v.passage",
+                (model, *_under(under)),
             ).fetchall()
+
+
+def _under(path: str) -> tuple[str, int, str]:
+    """The values that say: this file itself, or what lies in this folder."""
+    folder = f"{path}/" if path else ""
+    return path, len(folder), folder

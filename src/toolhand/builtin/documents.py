@@ -39,6 +39,10 @@ _NOTES: Final[Mapping[str, Mapping[Language, str]]] = {
         "en": "No passage shares a word with the question. Try other or fewer words.",
         "zh": "没有找到相关内容。请换用其他词语或减少词语。",
     },
+    "nowhere": {
+        "en": "There is no folder or document '{path}': leave the path out to search all.",
+        "zh": "没有名为“{path}”的文件夹或文档：不填 path 即可搜索全部。",
+    },
     "no_documents": {"en": "The folder holds no documents.", "zh": "文件夹里没有文档。"},
     "waiting": {
         "en": "{waiting} of {files} documents are not read yet: search again for the rest.",
@@ -165,15 +169,16 @@ def _search_documents(index: DocumentIndex, seconds: float) -> Tool:
         """
         language = context.language
         state = index.update(seconds=seconds, progress=context.progress)
-        under = path.strip().removeprefix("./").removeprefix("/")
+        under = "/".join(name for name in path.strip().split("/") if name not in ("", "."))
         note = ""
         try:
-            found = index.search(question, most, "" if under == "." else under)
+            found = index.search(question, most, under)
         except ModelError:
             found = index.search_words(question, most, under)
             note = _NOTES["words"][language]
         answer = Passages(passages=[_quoted(one) for one in found])
-        notes = [note, *_notes(state, language, has_found=bool(found))]
+        is_there = bool(found) or index.has(under)
+        notes = [note, *_notes(state, language, has_found=bool(found), under="" if is_there else under)]
         if any(notes):
             answer["note"] = " ".join(filter(None, notes))
         return answer
@@ -198,10 +203,20 @@ def _quoted(placed: Placed) -> Quoted:
     return quoted
 
 
-def _notes(state: State, language: Language, *, has_found: bool) -> list[str]:
+def _notes(state: State, language: Language, *, has_found: bool, under: str) -> list[str]:
+    """What has to be said beside the passages.
+
+    Args:
+        state: the index's.
+        language: of the words.
+        has_found: whether there are passages.
+        under: the folder or file that was asked for, where there is none of that name.
+    """
     notes = []
     if not state.files:
         notes.append(_NOTES["no_documents"][language])
+    elif under:
+        notes.append(_NOTES["nowhere"][language].format(path=under[:200]))
     elif not has_found:
         notes.append(_NOTES["nothing"][language])
     if state.waiting:

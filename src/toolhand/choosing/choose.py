@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
 
 if TYPE_CHECKING:  # it loads the HTTP client
     from toolhand.models.embeddings import Embeddings
@@ -37,7 +38,12 @@ class Choose:
 
     def __post_init__(self) -> None:
         if type(self.k) is not int or self.k < 1:
-            raise SettingsError(f"Choose: k is a number of tools from 1 on, and this is {self.k!r}")
+            raise SettingsError(
+                say(
+                    f"Choose: k is a number of tools from 1 on, and this is {self.k!r}",
+                    f"Choose：k 是从 1 开始的工具数量，而不是 {self.k!r}",
+                )
+            )
         if isinstance(self.pinned, str):
             object.__setattr__(self, "pinned", (self.pinned,))
         least = self.k + len(self.pinned)
@@ -45,5 +51,8 @@ class Choose:
             object.__setattr__(self, "most", 4 * self.k + len(self.pinned))
         elif self.most < least:
             raise SettingsError(
-                f"Choose: most={self.most} has no room for k={self.k} and {len(self.pinned)} pinned tools: at least {least}"
+                say(
+                    f"Choose: most={self.most} has no room for k={self.k} and {len(self.pinned)} pinned tools: at least {least}",
+                    f"Choose：most={self.most} 容不下 k={self.k} 和 {len(self.pinned)} 个固定工具：至少 {least}",
+                )
             )

@@ -16,6 +16,7 @@ from toolhand.choosing.selection import Selection, select, selection_of
 from toolhand.core.choice_events import ToolsChosen
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ModelError, SettingsError, ToolError
+from toolhand.core.language import say
 from toolhand.core.messages import Reply, ToolCall
 from toolhand.core.tools import Tool
 from toolhand.sessions.session import Session
@@ -107,14 +108,19 @@ class Chooser:
         pool = _Pool(tools)
         for name in self.choose.pinned:
             if name not in pool.among:
-                raise SettingsError(f"Choose: there is no tool '{name}' to pin")
+                raise SettingsError(
+                    say(f"Choose: there is no tool '{name}' to pin", f"Choose：没有可以固定的工具“{name}”")
+                )
         if not self.is_needed(tools):
             pool.among = frozenset()  # nothing to choose: all are always shown
             return pool
         if self.choose.searches:
             if SEARCH_TOOLS in pool.among:
                 raise SettingsError(
-                    f"Choose: a tool is named '{SEARCH_TOOLS}', as the one that finds tools: rename it, or give searches=False"
+                    say(
+                        f"Choose: a tool is named '{SEARCH_TOOLS}', as the one that finds tools: rename it, or searches=False",
+                        f"Choose：有一个工具叫“{SEARCH_TOOLS}”，与查找工具的工具同名：请改名，或设置 searches=False",
+                    )
                 )
             pool.extended = tools.extended(search_tool(self.searched, pool.tools))
         pool.vectors = self._vectors_of(pool.tools)

@@ -14,7 +14,7 @@ from toolhand.core.context import RunContext
 from toolhand.core.errors import SettingsError
 from toolhand.core.events import Event
 from toolhand.core.jsonable import jsonable
-from toolhand.core.language import language_of
+from toolhand.core.language import language_of, say
 from toolhand.core.messages import ToolResult
 from toolhand.core.tools import Tool
 from toolhand.flows.outcome import FlowRun, StepRun
@@ -119,7 +119,10 @@ def _arguments(tool: Tool, value: Any) -> Mapping[str, Any]:
     names = tool.required or tuple(tool.properties)
     if len(names) != 1:
         raise SettingsError(
-            f"the tool '{tool.name}' takes {', '.join(tool.properties)}: say which with Step(…, takes=lambda passed: {{…}})"
+            say(
+                f"the tool '{tool.name}' takes {', '.join(tool.properties)}: say which with Step(…, takes=lambda passed: {{…}})",
+                f"工具“{tool.name}”需要 {'、'.join(tool.properties)}：请用 Step(…, takes=lambda passed: {{…}}) 指明",
+            )
         )
     return {names[0]: jsonable(value)}
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, Unpack
 
 from toolhand.core.errors import ErrorCode, SettingsError, ToolError
-from toolhand.core.language import Language, language_of
+from toolhand.core.language import Language, language_of, say
 from toolhand.execution.running import run_blocking
 from toolhand.flows.action import Action, checked, is_tool, performed
 from toolhand.flows.outcome import FlowRun, Passed, StepRun
@@ -61,7 +61,7 @@ class Chain:
     def __init__(self, steps: Iterable[Step | Action], *, policies: Sequence[Policy] | None = None) -> None:
         given = [step if isinstance(step, Step) else Step(step) for step in steps]
         if not given:
-            raise SettingsError("a chain needs at least one step")
+            raise SettingsError(say("a chain needs at least one step", "链至少需要一个步骤"))
         tools = {place: each_tool(step.action)[0] for place, step in enumerate(given) if is_tool(step.action)}
         named = {id(tool): tool for tool in tools.values()}
         self.tools = Toolset(list(named.values()), policies=policies)
@@ -70,7 +70,12 @@ class Chain:
             tool = tools.get(place)
             name = step.name or (tool.name if tool is not None else f"step {place + 1}")
             if name in self.names:
-                raise SettingsError(f"two steps of a chain are named '{name}': give one Step(…, name=…)")
+                raise SettingsError(
+                    say(
+                        f"two steps of a chain are named '{name}': give one Step(…, name=…)",
+                        f"链中有两个步骤都叫“{name}”：请给其中一个 Step(…, name=…)",
+                    )
+                )
             _check_text(step, name, self.names)
             self._steps.append((replace(step, name=name), step.action if tool is None else tool.name))
 
@@ -150,6 +155,10 @@ def _check_text(step: Step, name: str, before: Sequence[str]) -> None:
     try:
         step.takes.format_map(known)
     except (KeyError, ValueError, IndexError, AttributeError):
+        names = f"{{{'}, {'.join(known)}}}"
         raise SettingsError(
-            f"takes of the step '{name}' may hold {{{'}, {'.join(known)}}}: {step.takes!r:.80}"
+            say(
+                f"takes of the step '{name}' may hold {names}: {step.takes!r:.80}",
+                f"步骤“{name}”的 takes 可以包含 {names}：{step.takes!r:.80}",
+            )
         ) from None

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, Self, Unpack
 from toolhand.agent import Agent
 from toolhand.choosing.index import ToolIndex
 from toolhand.core.errors import ErrorCode, SettingsError, ToolError
-from toolhand.core.language import Language, language_of
+from toolhand.core.language import Language, language_of, say
 from toolhand.core.tools import Tool
 from toolhand.execution.running import run_blocking
 from toolhand.flows.action import Action, checked, is_tool, performed
@@ -80,9 +80,14 @@ class Router:
     ) -> None:
         given = {name: route if isinstance(route, Route) else Route(route) for name, route in routes.items()}
         if not given:
-            raise SettingsError("a router needs at least one route")
+            raise SettingsError(say("a router needs at least one route", "路由器至少需要一条路由"))
         if otherwise and otherwise not in given:
-            raise SettingsError(f"otherwise='{otherwise}' is no route; there is: {', '.join(given)}")
+            raise SettingsError(
+                say(
+                    f"otherwise='{otherwise}' is no route; there is: {', '.join(given)}",
+                    f"otherwise='{otherwise}' 不是路由；现有：{'、'.join(given)}",
+                )
+            )
         tools = {name: each_tool(route.action)[0] for name, route in given.items() if is_tool(route.action)}
         self.tools = Toolset(list({id(tool): tool for tool in tools.values()}.values()), policies=policies)
         self.otherwise = otherwise
@@ -133,7 +138,12 @@ class Router:
         everything = tools if isinstance(tools, Toolset) else Toolset(tools)
         names = list(dict.fromkeys(tool.rules.category for tool in everything if tool.rules.category))
         if not names:
-            raise SettingsError("no tool has a category: give some @tool(category=…)")
+            raise SettingsError(
+                say(
+                    "no tool has a category: give some @tool(category=…)",
+                    "没有工具设置了类别：请用 @tool(category=…) 设置",
+                )
+            )
         found = resolve(model)
         options.setdefault("store", MemoryStore())
         agents = {name: Agent(found, _of(everything, name), **options) for name in names}
@@ -203,7 +213,10 @@ class Router:
             found = await found if inspect.isawaitable(found) else found
             if found is not None and found not in self._actions:
                 raise SettingsError(
-                    f"the router's rule gave {found!r}, which is no route; there is: {', '.join(self._actions)}"
+                    say(
+                        f"the router's rule gave {found!r}, which is no route; there is: {', '.join(self._actions)}",
+                        f"路由规则返回了 {found!r}，它不是路由；现有：{'、'.join(self._actions)}",
+                    )
                 )
             return found or "", "rule"
         if self._judge is not None:

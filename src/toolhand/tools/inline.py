@@ -13,7 +13,7 @@ MOST_NODES: Final = 2_000
 
 
 def inlined(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema with every `$ref` replaced, and titles left out. What refers to itself, or grows too large, keeps its `$defs`."""
+    """The schema with each `$ref` replaced, and titles left out. What refers to itself, or grows too large, keeps its `$defs`."""
     definitions: dict[str, Any] = {}
     _collect(schema, definitions)
     inlining = _Inlining(definitions)
