@@ -16,6 +16,7 @@ from tests.timing import cpu_seconds
 from toolhand.builtin._expression import MAX_DEPTH, evaluate
 from toolhand.builtin.calculator import calculate
 from toolhand.core.errors import ErrorCode, ToolFailure
+from toolhand.core.language import language_of
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "calculator.json").read_text())
 ask = asking(calculate)
@@ -35,6 +36,9 @@ def test_refusals_say_what_is_wrong(expression, mentions):
     assert caught.value.error.code == ErrorCode.INVALID_ARGUMENT
     assert caught.value.error.retryable
     assert mentions in caught.value.error.sentence
+    in_chinese = caught.value.told("zh")
+    assert language_of(in_chinese.message) == "zh"
+    assert not in_chinese.hint or language_of(in_chinese.hint) == "zh"
 
 
 def test_what_is_rounded_says_so():

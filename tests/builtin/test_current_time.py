@@ -7,7 +7,8 @@ import pytest
 
 from tests.builtin.conftest import asking, refused
 from toolhand.builtin.current_time import current_time_tool
-from toolhand.core.errors import ErrorCode
+from toolhand.core.errors import ErrorCode, ToolFailure
+from toolhand.core.language import language_of
 
 WINTER = dt.datetime(2026, 1, 31, 20, 30, 15, tzinfo=dt.UTC)
 SUMMER = dt.datetime(2026, 7, 1, 20, 30, 15, tzinfo=dt.UTC)
@@ -89,3 +90,11 @@ def test_it_follows_the_clock():
     moments = iter([WINTER, WINTER + dt.timedelta(seconds=1)])
     ask = asking(current_time_tool(lambda: next(moments)))
     assert [ask(timezone="UTC")["time"][-8:-6], ask(timezone="UTC")["time"][-8:-6]] == ["15", "16"]
+
+
+@pytest.mark.parametrize("word", ["Bejing", "xyzzy", "+99"])
+def test_a_run_in_chinese_is_told_in_chinese(word):
+    with pytest.raises(ToolFailure) as caught:
+        current_time_tool(lambda: WINTER)(timezone=word)
+    told = caught.value.told("zh")
+    assert language_of(told.message) == language_of(told.hint) == "zh"

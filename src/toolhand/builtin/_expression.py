@@ -33,6 +33,7 @@ from toolhand.builtin._numbers import (
 
 MAX_LENGTH: Final = 1_000
 MAX_DEPTH: Final = 50
+_IN_PARTS: Final = ("Compute it in parts.", "请分步计算。")
 
 _INFIX: Final[dict[str, tuple[int, Callable[[Number, Number], Number]]]] = {
     "+": (10, add),
@@ -94,7 +95,11 @@ def evaluate(expression: str) -> tuple[Number, str]:
         ToolFailure: when it cannot be read, is too long or too deep, or has no real or no bounded value.
     """
     if len(expression) > MAX_LENGTH:
-        raise refused(f"The expression is longer than {MAX_LENGTH:,} characters.", "Compute it in parts.")
+        raise refused(
+            f"The expression is longer than {MAX_LENGTH:,} characters.",
+            f"算式超过 {MAX_LENGTH:,} 个字符。",
+            _IN_PARTS,
+        )
     parser = _Parser(tokens(expression))
     value = parser.expression(0)
     parser.expect_end()
@@ -120,7 +125,11 @@ def tokens(expression: str) -> list[Token]:
             if match is None:
                 raise refused(
                     f"'{text[at]}' cannot stand in an expression.",
-                    "Use numbers, + - * / // % ** and parentheses.",
+                    f"算式中不能出现“{text[at]}”。",
+                    (
+                        "Use numbers, + - * / // % ** and parentheses.",
+                        "请使用数字、+ - * / // % ** 和括号。",
+                    ),
                 )
             token = _word(match[0])
             at = match.end()
@@ -131,7 +140,8 @@ def tokens(expression: str) -> list[Token]:
         elif token.text == "," and not any(brackets):
             raise refused(
                 "A comma stands where it neither groups thousands (1,234,567) nor separates a function's arguments.",
-                "Write decimals with a point: 0.5.",
+                "这个逗号既不是千位分隔（1,234,567），也不分隔函数的参数。",
+                ("Write decimals with a point: 0.5.", "小数请用点：0.5。"),
             )
         found.append(token)
     return found
@@ -174,15 +184,13 @@ class _Parser:
         token = self._next
         if token.kind == "end":
             return
-        hint = (
-            "Write * between factors: 2 * (3 + 4)."
-            if token.kind in ("number", "name") or token.text in "(["
-            else ""
-        )
-        raise refused(
-            f"Before '{token.text}' an operator is missing." if hint else f"'{token.text}' has no beginning.",
-            hint,
-        )
+        if token.kind in ("number", "name") or token.text in "([":
+            raise refused(
+                f"Before '{token.text}' an operator is missing.",
+                f"“{token.text}”前面缺少运算符。",
+                ("Write * between factors: 2 * (3 + 4).", "乘号要写出来：2 * (3 + 4)。"),
+            )
+        raise refused(f"'{token.text}' has no beginning.", f"“{token.text}”没有对应的开头。")
 
     def expression(self, strength: int) -> _Value:
         """Reads what binds more tightly than `strength`."""
@@ -224,8 +232,10 @@ class _Parser:
             self._close(")")
             return value
         if token.kind == "end":
-            raise refused("The expression ends where a number should follow.")
-        raise refused(f"'{token.text}' stands where a number should be.")
+            raise refused("The expression ends where a number should follow.", "算式在应有数字的地方结束了。")
+        raise refused(
+            f"'{token.text}' stands where a number should be.", f"“{token.text}”出现在应有数字的地方。"
+        )
 
     def _named(self, name: str) -> Number:
         key = name.casefold()
@@ -234,18 +244,29 @@ class _Parser:
         if key not in FUNCTIONS:
             raise refused(
                 f"'{name}' is not known here.",
-                f"There are no variables: write the numbers. Functions: {', '.join(FUNCTIONS)}. Constants: pi, e.",
+                f"这里没有“{name}”。",
+                (
+                    f"There are no variables: write the numbers. Functions: {', '.join(FUNCTIONS)}. Constants: pi, e.",
+                    f"不支持变量，请直接写数字。函数：{', '.join(FUNCTIONS)}。常数：pi、e。",
+                ),
             )
         if self._next.text != "(":
             if key == "sqrt" and self._next.kind == "number":  # √2
                 return square_root(_literal(self._take(f"({self._next.text})").text))
-            raise refused(f"After '{name}' its argument in parentheses is missing.", f"Write {key}(2).")
+            raise refused(
+                f"After '{name}' its argument in parentheses is missing.",
+                f"“{name}”后面缺少括号里的参数。",
+                (f"Write {key}(2).", f"请写成 {key}(2)。"),
+            )
         self._take()
         numbers = self._arguments(")")
         fewest, most, function = FUNCTIONS[key]
         if not fewest <= len(numbers) <= most:
             expected = str(fewest) if fewest == most else f"{fewest} to {most}"
-            raise refused(f"'{name}' takes {expected} numbers and got {len(numbers)}.")
+            raise refused(
+                f"'{name}' takes {expected} numbers and got {len(numbers)}.",
+                f"“{name}”需要 {expected.replace(' to ', ' 到 ')} 个数，得到了 {len(numbers)} 个。",
+            )
         return function(*numbers)
 
     def _arguments(self, closing: str) -> list[Number]:
@@ -267,12 +288,20 @@ class _Parser:
     def _deepen(self) -> None:
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise refused(f"The expression is nested more than {MAX_DEPTH} deep.", "Compute it in parts.")
+            raise refused(
+                f"The expression is nested more than {MAX_DEPTH} deep.",
+                f"算式嵌套超过 {MAX_DEPTH} 层。",
+                _IN_PARTS,
+            )
 
     def _close(self, bracket: str) -> None:
         if self._next.text != bracket:
-            got = f"before '{self._next.text}'" if self._next.kind != "end" else "at the end"
-            raise refused(f"A '{bracket}' is missing {got}.")
+            if self._next.kind == "end":
+                raise refused(f"A '{bracket}' is missing at the end.", f"结尾缺少“{bracket}”。")
+            raise refused(
+                f"A '{bracket}' is missing before '{self._next.text}'.",
+                f"“{self._next.text}”前面缺少“{bracket}”。",
+            )
         self._take()
 
 
@@ -290,12 +319,20 @@ def _combined(left: _Value, symbol: str, right: _Value) -> _Value:
     if right.has_percentage and not left.is_share:
         raise refused(
             f"'… {symbol} …%' can be read in two ways.",
-            f"Write 200 * (1 {symbol} 15%) for a change of 200 by 15%, or 200 {symbol} 0.15 for the number.",
+            f"“… {symbol} …%”有两种理解。",
+            (
+                f"Write 200 * (1 {symbol} 15%) for a change of 200 by 15%, or 200 {symbol} 0.15 for the number.",
+                f"表示 200 变动 15% 请写 200 * (1 {symbol} 15%)，表示数值请写 200 {symbol} 0.15。",
+            ),
         )
     if left.has_percentage and not right.is_share:
         raise refused(
             f"'…% {symbol} …' can be read in two ways.",
-            f"Write 0.15 {symbol} 200 for the numbers, or mod(7, -3) for the remainder of a division.",
+            f"“…% {symbol} …”有两种理解。",
+            (
+                f"Write 0.15 {symbol} 200 for the numbers, or mod(7, -3) for the remainder of a division.",
+                f"表示数值请写 0.15 {symbol} 200，表示余数请写 mod(7, -3)。",
+            ),
         )
     has_percentage = left.has_percentage or right.has_percentage
     return _Value(compute(left.number, right.number), is_share=has_percentage, has_percentage=has_percentage)

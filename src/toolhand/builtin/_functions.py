@@ -60,7 +60,7 @@ def tangent(angle: Number) -> Number:
     """The tangent of an angle in radians."""
     below = cosine(angle)
     if below == 0:
-        raise refused("The tangent is not defined at this angle.")
+        raise refused("The tangent is not defined at this angle.", "正切在这个角度没有定义。")
     return divide(sine(angle), below)
 
 
@@ -68,7 +68,11 @@ def _angle(angle: Number) -> Decimal:
     if magnitude(angle) > MAX_ANGLE:
         raise refused(
             f"An angle must not be above {MAX_ANGLE:.0e}.",
-            "Angles are in radians; write radians(90) for 90 degrees.",
+            f"角度不能超过 {MAX_ANGLE:.0e}。",
+            (
+                "Angles are in radians; write radians(90) for 90 degrees.",
+                "角度以弧度为单位；90 度请写成 radians(90)。",
+            ),
         )
     return as_decimal(angle, FINE)
 
@@ -105,7 +109,7 @@ def arc_tangent(number: Number) -> Number:
 def arc_sine(number: Number) -> Number:
     """The angle in radians with this sine."""
     if magnitude(number) > 1:
-        raise refused("asin and acos need a number from -1 to 1.")
+        raise refused("asin and acos need a number from -1 to 1.", "asin 和 acos 的参数必须在 -1 到 1 之间。")
     rest = subtract(Fraction(1), multiply(number, number))
     if rest == 0:
         return multiply(number, divide(PI, Fraction(2)))
@@ -166,7 +170,7 @@ def least_multiple(*numbers: Number) -> Number:
 
 def _integer(number: Number) -> int:
     if not is_whole(number):
-        raise refused("gcd and lcm need whole numbers.")
+        raise refused("gcd and lcm need whole numbers.", "gcd 和 lcm 的参数必须是整数。")
     return int(whole(number, ROUND_FLOOR))
 
 

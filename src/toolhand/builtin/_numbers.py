@@ -43,15 +43,29 @@ NEARLY: Final = Decimal("1e-30")
 """How near a rounded number must be to a whole one to be that one: far above 50-digit rounding, far below what is shown."""
 
 
-def refused(message: str, hint: str = "") -> ToolFailure:
-    """What the model is told of an expression that cannot be computed."""
-    return ToolFailure(message, code=ErrorCode.INVALID_ARGUMENT, retryable=True, hint=hint)
+def refused(message: str, chinese: str, hints: tuple[str, str] = ("", "")) -> ToolFailure:
+    """What the model is told of an expression that cannot be computed.
+
+    Args:
+        message: what is wrong.
+        chinese: the same in Chinese.
+        hints: what to do, in both languages.
+    """
+    return ToolFailure(
+        message,
+        code=ErrorCode.INVALID_ARGUMENT,
+        retryable=True,
+        hint=hints[0],
+        chinese=(chinese, hints[1]),
+    )
 
 
 def too_large() -> ToolFailure:
     """The refusal of numbers above 1,000 digits."""
     return refused(
-        f"The result, or a step to it, has more than {MAX_DIGITS:,} digits.", "Use smaller numbers."
+        f"The result, or a step to it, has more than {MAX_DIGITS:,} digits.",
+        f"结果或中间步骤超过 {MAX_DIGITS:,} 位。",
+        ("Use smaller numbers.", "请使用更小的数。"),
     )
 
 
@@ -78,16 +92,18 @@ def _rounded(compute: Callable[..., Decimal], *numbers: Number) -> Decimal:
     except Overflow:
         raise too_large() from None
     except Underflow:
-        raise refused("The result, or a step to it, is too close to zero.") from None
+        raise refused(
+            "The result, or a step to it, is too close to zero.", "结果或中间步骤过于接近零。"
+        ) from None
     except DivisionByZero:
         raise division_by_zero() from None
     except DecimalException:
-        raise refused("The result is not a real number.") from None
+        raise refused("The result is not a real number.", "结果不是实数。") from None
 
 
 def division_by_zero() -> ToolFailure:
     """The refusal of a division by zero."""
-    return refused("Division by zero.", "The divisor must not be 0. 除数不能为零。")
+    return refused("Division by zero.", "除以零。", ("The divisor must not be 0.", "除数不能为零。"))
 
 
 def add(a: Number, b: Number) -> Number:
@@ -147,7 +163,7 @@ def power(base: Number, exponent: Number) -> Number:
     if base == 0 and exponent < 0:
         raise division_by_zero()
     if base < 0 and not is_whole(exponent):
-        raise refused("A negative number to a broken power is not a real number.")
+        raise refused("A negative number to a broken power is not a real number.", "负数的分数次幂不是实数。")
     if base == 0 or exponent == 0:
         return Fraction(exponent == 0)
     return _rounded(ROUNDED.power, base, exponent)
@@ -214,22 +230,24 @@ def whole(number: Number, rounding: str) -> Fraction:
 
 def round_to(number: Number, places: Number = Fraction(0)) -> Fraction:
     """Rounded half away from zero (as in accounting, 四舍五入) to decimal places."""
-    scale = Fraction(10) ** small_integer(places, 100, "round's second argument")
+    scale = Fraction(10) ** small_integer(places, 100, ("round's second argument", "round 的第二个参数"))
     return whole(multiply(number, scale), ROUND_HALF_UP) / scale
 
 
-def small_integer(number: Number, limit: int, what: str) -> int:
-    """The number as an integer of at most `limit`, in either direction."""
+def small_integer(number: Number, limit: int, what: tuple[str, str]) -> int:
+    """The number as an integer of at most `limit`, in either direction; `what` it is, in both languages."""
     if not is_whole(number) or magnitude(number) > limit:
-        raise refused(f"{what} must be a whole number up to {limit:,}.")
+        raise refused(
+            f"{what[0]} must be a whole number up to {limit:,}.", f"{what[1]}必须是不超过 {limit:,} 的整数。"
+        )
     return int(number)
 
 
 def factorial(number: Number) -> Number:
     """The factorial n! of a small whole n."""
-    n = small_integer(number, MAX_DIGITS, "The number before '!'")
+    n = small_integer(number, MAX_DIGITS, ("The number before '!'", "“!”前面的数"))
     if n < 0:
-        raise refused("There is no factorial of a negative number.")
+        raise refused("There is no factorial of a negative number.", "负数没有阶乘。")
     if n > 1 and math.lgamma(n + 1) > MAX_DIGITS * math.log(10):
         raise too_large()
     return bounded(Fraction(math.factorial(n)))
@@ -238,7 +256,7 @@ def factorial(number: Number) -> Number:
 def square_root(number: Number) -> Number:
     """√, exact where it comes out even."""
     if number < 0:
-        raise refused("There is no real square root of a negative number.")
+        raise refused("There is no real square root of a negative number.", "负数没有实数平方根。")
     return power(number, Fraction(1, 2))
 
 
@@ -251,7 +269,10 @@ def cube_root(number: Number) -> Number:
 def logarithm(number: Number, base: Number | None = None) -> Number:
     """The natural logarithm, or the one to a base."""
     if number <= 0 or (base is not None and (base <= 0 or base == 1)):
-        raise refused("A logarithm needs a number above 0, and a base above 0 that is not 1.")
+        raise refused(
+            "A logarithm needs a number above 0, and a base above 0 that is not 1.",
+            "对数的真数必须大于 0，底数必须大于 0 且不等于 1。",
+        )
     if number == 1:
         return Fraction(0)
     if base is None:
@@ -262,7 +283,7 @@ def logarithm(number: Number, base: Number | None = None) -> Number:
 def logarithm10(number: Number) -> Number:
     """The logarithm to base 10."""
     if number <= 0:
-        raise refused("A logarithm needs a number above 0.")
+        raise refused("A logarithm needs a number above 0.", "对数的真数必须大于 0。")
     return _rounded(ROUNDED.log10, number)
 
 

@@ -139,6 +139,7 @@ def _zone(name: str) -> dt.tzinfo:
             "This machine has no time zone database.",
             code=ErrorCode.EXECUTION,
             hint="Send an offset such as '+08:00' as the timezone.",
+            chinese=("这台机器没有时区数据库。", "请用 '+08:00' 这样的偏移量作为时区。"),
         )
     found = zones.get(folded) or zones.get(folded.rpartition("/")[2]) or ()
     if len(found) == 1:
@@ -152,6 +153,12 @@ def _zone(name: str) -> dt.tzinfo:
         if close
         else "Send an IANA name such as 'Asia/Shanghai' or 'Europe/London'.",
         details={"close": list(close)},
+        chinese=(
+            f"“{name.strip()}”{'对应多个时区' if found else '不是已知的时区'}。",
+            f"是不是 {'、'.join(close)}？"
+            if close
+            else "请给出 IANA 名称，例如 'Asia/Shanghai' 或 'Europe/London'。",
+        ),
     )
 
 
@@ -163,6 +170,7 @@ def _fixed_zone(offset: re.Match[str]) -> dt.tzinfo:
             code=ErrorCode.INVALID_ARGUMENT,
             retryable=True,
             hint="Offsets go from -12:00 to +14:00.",
+            chinese=(f"“{offset[0]}”不是 UTC 偏移量。", "偏移量在 -12:00 到 +14:00 之间。"),
         )
     delta = dt.timedelta(hours=hours, minutes=minutes)
     return dt.timezone(-delta if offset[1] == "-" else delta)
