@@ -20,7 +20,11 @@ from toolhand.toolset import Toolset
 _WEB: Final = ("fetch_page", "weather", "web_search")
 _MAIL: Final = ("email",)
 _DOCUMENTS: Final = ("documents",)
+_PLACES: Final = ("sql", "files")
 """The built-in tools of a source, by their files."""
+
+_SOURCES_EN: Final = "builtin, web, mail, a .py file, a module, docs:FOLDER, openapi:DOCUMENT or mcp:SERVER"
+_SOURCES_ZH: Final = "builtin、web、mail、.py 文件、模块名、docs:文件夹、openapi:文档 或 mcp:服务器"
 
 
 def load_tools(sources: str, *, database: Path | str | None = None, root: Path | None = None) -> Toolset:
@@ -30,8 +34,8 @@ def load_tools(sources: str, *, database: Path | str | None = None, root: Path |
         sources: "builtin", "web" (weather, search and pages of the internet), "mail" (from the environment's settings), paths of
             Python files, names of modules, "docs:" before a folder whose documents are searched, "openapi:" before a document's
             path or address, or "mcp:" before an MCP server's command, address or `.json` file.
-        database: an SQLite file, or a database's URL, for the built-in SQL tools.
-        root: a folder for the built-in file tools.
+        database: an SQLite file, or a database's URL: its SQL tools are there whatever the sources are.
+        root: a folder: its file tools are there too.
 
     Raises:
         SettingsError: when a source cannot be found or imported, or holds no tool.
@@ -40,11 +44,13 @@ def load_tools(sources: str, *, database: Path | str | None = None, root: Path |
     if not named:
         raise SettingsError(
             say(
-                "no tools are named: write builtin, web, mail, a .py file, a module, docs:FOLDER, openapi:DOCUMENT or mcp:SERVER",
-                "没有指定工具：请写 builtin、web、mail、.py 文件、模块名、docs:文件夹、openapi:文档 或 mcp:服务器",
+                f"no tools are named: write {_SOURCES_EN}",
+                f"没有指定工具：请写 {_SOURCES_ZH}",
             )
         )
     found: list[Tool] = []
+    if "builtin" not in named:
+        found += offered(BuiltinSettings(database=database, root=root), _PLACES)
     for source in named:
         if source == "builtin":
             found += builtin_tools(database=database, root=root)
@@ -111,8 +117,8 @@ def _module(source: str) -> ModuleType:
         if not is_file and error.name and source.startswith(error.name):
             raise SettingsError(
                 say(
-                    f"there is no module '{source}': name builtin, a module or a .py file",
-                    f"没有模块“{source}”：请给出 builtin、模块名或 .py 文件",
+                    f"there is no module '{source}': write {_SOURCES_EN}",
+                    f"没有模块“{source}”：请写 {_SOURCES_ZH}",
                 )
             ) from None
         raise _cannot_import(source, error) from error

@@ -62,8 +62,11 @@ def documents(
                 )
             )
         _tell_state(state, err)
-        for hit in _search(found, question) if question.strip() else ():
+        hits = _search(found, question) if question.strip() else []
+        for hit in hits:
             _tell_hit(hit)
+        if question.strip() and not hits:
+            tell(say("no passage shares a word with the question", "没有找到相关内容"))
     finally:
         found.close()
     return 0

@@ -310,7 +310,10 @@ class Connection:
         }.get(code, say("it is no MCP server, or refused us", "它不是 MCP 服务器，或拒绝了连接"))
         if isinstance(error, FileNotFoundError | PermissionError) and self.server.command:
             command = self.server.command[0]
-            why = say(f"the command '{command}' cannot be run", f"无法运行命令“{command}”")
+            why = say(
+                f"the command '{command}' cannot be run: is it installed?",
+                f"无法运行命令“{command}”：是否已安装？",
+            )
         elif isinstance(error, MCPError) and session.child.has_ended.is_set():
             why = say("its process ended", "它的进程结束了")
         elif isinstance(error, MCPError):

@@ -45,7 +45,9 @@ async def fetched(url: str, headers: Mapping[str, str]) -> str:
     except (aiohttp.ClientError, TimeoutError, ValueError) as error:
         if isinstance(error, SettingsError):
             raise
-        raise _not_had(url, type(error).__name__) from None
+        is_there = not isinstance(error, aiohttp.ClientConnectionError)
+        why = type(error).__name__ if is_there else say("its server cannot be reached", "无法连接服务器")
+        raise _not_had(url, why) from None
     raise _not_had(url, say("it leads on too often", "跳转次数过多"))
 
 

@@ -85,8 +85,8 @@ def _answer(job: Mapping[str, Any], environ: Mapping[str, str]) -> bytes:
     except FrameTooLargeError as error:
         return _ended({"kind": "too_large", "type": "FrameTooLargeError", "text": str(error), "trace": ""})
     except ToolFailure as failure:
-        error = {**dataclasses.asdict(failure.error), "chinese": failure.chinese}
-        return _ended({"kind": "failure", "error": jsonable(error)})
+        told = {**dataclasses.asdict(failure.error), "chinese": failure.chinese}
+        return _ended({"kind": "failure", "error": jsonable(told)})
     except FatalError as error:
         return _ended({"kind": "fatal", "text": _text(error)})
     except BaseException as error:  # noqa: BLE001 - a tool may raise anything, an exit too
