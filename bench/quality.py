@@ -2,6 +2,7 @@
 
     python bench/quality.py --model local --protocol auto --protocol json      one turn on bench/data/quality.jsonl
     python bench/quality.py --model local --two-step                           whole runs on bench/data/two_step.json
+    python bench/quality.py --model local --unseen                             the same, on tasks written by somebody who didn't know the rules
     python bench/quality.py --model local --plans --protocol plan              whole runs of two to four steps, some on a condition
     python bench/quality.py --model local --tasks FILE.jsonl --limit 80        other tasks of the same form
 
@@ -228,6 +229,7 @@ def main() -> None:
     parser.add_argument("--tasks", type=Path, default=DATA / "quality.jsonl")
     parser.add_argument("--limit", type=int, default=None)
     parser.add_argument("--two-step", action="store_true")
+    parser.add_argument("--unseen", action="store_true")
     parser.add_argument("--plans", action="store_true")
     parser.add_argument("--cache", type=Path, default=None, help="a SQLite file for the model's outputs")
     parser.add_argument("--threads", type=int, default=None)
@@ -240,8 +242,14 @@ def main() -> None:
     start = time.monotonic()
 
     async def run() -> None:
-        if options.two_step or options.plans:
-            file = "plans.json" if options.plans else "two_step.json"
+        if options.two_step or options.plans or options.unseen:
+            file = (
+                "plans.json"
+                if options.plans
+                else "two_step_unseen.json"
+                if options.unseen
+                else "two_step.json"
+            )
             await two_step(model, protocols, tells=options.tell, file=file)
         else:
             tasks = sorted(

@@ -83,6 +83,16 @@ def sent_back(said, *calls, language="en"):
             [("next_port", {"ship_name": "Aurelia"}), ("port_weather", {"port": "Lisbon"})],
             "port_weather",
         ),
+        (
+            "三年二班班主任的电话",
+            [("class_teacher", {"class_name": "三年二班"}), ("teacher_phone", {"teacher": "三年二班班主任"})],
+            "teacher_phone",
+        ),
+        (
+            "The weather where the Aurelia goes?",
+            [("port_weather", {"port": "where the Aurelia goes"})],
+            "port_weather",
+        ),
     ],
 )
 def test_a_description_is_sent_back(said, calls, back):

@@ -65,6 +65,9 @@ def nouns(text: str) -> frozenset[str]:
 _OF_SOMETHING: Final = re.compile(r"\w['\u2019]s?\s+\w|\s+of\s+|的")
 """A value of this shape says whose or of what, and names nothing by itself: "Ann's meeting", "captain of it"."""
 
+_ASKS: Final = re.compile(r"^(?:how|what|which|whose?|where|when)\b|几|多少|什么|哪|吗$|谁")
+"""A value of this shape is a question."""
+
 _FREE_TEXT: Final = frozenset(
     re.findall(r"\w+", "query question text message content description prompt title body note keyword topic")
 )
@@ -94,8 +97,9 @@ def describes(name: str, value: object, around: Around) -> bool:
     """Whether a value only describes what another tool would find: a small model that skips a step puts its question there.
 
     So it is where it repeats what its parameter is called ("name of the port"), and where another tool that tells such values
-    reads one of these: of what it is ("captain of the Foxes"), what the user called something else ("the ship Aurelia" for a
-    port), or, with that tool called beside it, a word for what it finds, what it was itself given, or what nobody said.
+    reads one of these: of what it is ("captain of the Foxes"), a question, what the user called something else ("the ship
+    Aurelia" for a port), or, with that tool called beside it, a word for what it finds, what it was itself given, or what nobody
+    said.
 
     Args:
         name: the parameter.
@@ -135,8 +139,12 @@ def _is_found_by(other: Tool, value: str, wanted: frozenset[str], around: Around
     found = nouns(f"{other.name} {other.description}") - _inputs(other)
     beside = [one for one in around.beside if one.name == other.name]
     words, tells = nouns(value), bool(found & wanted)
-    if _OF_SOMETHING.search(value) and words & found - wanted - nouns(around.tool.name):
-        return tells or _holds(value, beside)
+    if tells and _ASKS.search(folded(value)):
+        return True
+    if words & found - wanted - nouns(around.tool.name) and (
+        _holds(value, beside) or (tells and _OF_SOMETHING.search(value))
+    ):
+        return True
     if tells and beside:
         given = {folded(str(one)).strip() for call in beside for one in call.arguments.values()}
         if (

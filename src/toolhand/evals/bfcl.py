@@ -74,13 +74,20 @@ def read_bfcl(categories: Iterable[str] = (), source: str | Path | None = None) 
                     f"没有 BFCL 类别“{name}”；可用：{'、'.join(CATEGORIES)}",
                 )
             )
-    data = _Data(source)
+    data = BfclData(source)
     cases = [read_case(written) for name in chosen for written in written_cases(name, data)]
     return Suite(name=f"bfcl:{','.join(chosen) if categories else 'all'}", cases=tuple(cases))
 
 
-class _Data:
-    """The data's files, in a wheel or a folder."""
+class BfclData:
+    """The data's files, in a wheel or a folder.
+
+    Args:
+        source: the wheel, or a folder with the data; None for what `TOOLHAND_BFCL` names, or the installed package.
+
+    Raises:
+        SettingsError: when it is not there.
+    """
 
     def __init__(self, source: str | Path | None) -> None:
         named = str(source) if source is not None else os.environ.get(VARIABLE, "").strip()
@@ -122,7 +129,7 @@ def _installed() -> Path | None:
     return Path(found.origin).parent if found is not None and found.origin else None
 
 
-def written_cases(category: str, data: _Data) -> Iterator[dict[str, Any]]:
+def written_cases(category: str, data: BfclData) -> Iterator[dict[str, Any]]:
     """A category's cases, each with a case's keys.
 
     Raises:
