@@ -120,6 +120,31 @@ def test_an_id_that_the_description_lists_is_given():
         assert bool(good) is is_given
 
 
+def test_an_example_of_an_id_in_the_description_is_not_given():
+    order = made("order_detail", "Shows an order.", order_id={"description": "Order number, such as A1001"})
+    _, bad = checked_values(
+        [call("order_detail", order_id="A1001")], Grounds([user("Hello")]), Toolset([order]), "en"
+    )
+    assert bad
+
+
+@pytest.mark.parametrize(
+    ("said", "arguments", "share"),
+    [
+        ("解释一下什么是递归", {"city": "客厅", "days": 22}, 0.0),
+        (
+            "北京热吗",
+            {"city": "Beijing", "days": 22},
+            0.0,
+        ),  # the city may be a translation, the number is none
+        ("北京三天", {"city": "Beijing", "days": 3}, 0.5),
+        ("Is it hot there?", {"city": "Beijing"}, 0.0),
+    ],
+)
+def test_a_translation_is_not_judged(said, arguments, share):
+    assert grounded_share([call("weather", **arguments)], Grounds([user(said)]), TOOLS) == share
+
+
 def test_what_only_the_model_said_is_not():
     said = Message(
         role="assistant", parts=(Text("The id is C-1001."), call("close_account", customer_id="C-1001"))

@@ -24,7 +24,7 @@ def grounded_share(calls: Iterable[ToolCall], grounds: Grounds, tools: ToolColle
         calls: the calls.
         grounds: what was said.
         tools: where their parameters are declared. Truth values are not judged: nobody says "true". Neither are ids that a tool
-            tells: one that nobody gave is sent back, and that tool is called.
+            tells: one that nobody gave is sent back, and that tool is called; nor is what may be a translation.
     """
     shares: list[float] = []
     for call in calls:
@@ -34,7 +34,10 @@ def grounded_share(calls: Iterable[ToolCall], grounds: Grounds, tools: ToolColle
         for name in tool.required:
             if name in id_parameters(tool) and tools_that_tell(name, tool, tools):
                 continue
-            shares += [grounds.share(value) for value in _leaves(call.arguments.get(name))]
+            for value in _leaves(call.arguments.get(name)):
+                share = grounds.share(value)
+                if share or not grounds.may_translate(value):
+                    shares.append(share)
     return sum(shares) / len(shares) if shares else None
 
 

@@ -47,6 +47,7 @@ _NUMBER_OF: Final = frozenset({"number", "no", "num"})
 _STAND_IN: Final = re.compile(r"[<{\[].*[>}\]]$|(?:your|the|some|example|sample|my)[_ -]", re.IGNORECASE)
 _NOT_WORD: Final = re.compile(r"[\W_]+")
 
+_MOST_LISTED: Final = 100
 _MOST_TOLD: Final = 3
 _LONGEST_VALUE: Final = 60
 
@@ -136,10 +137,14 @@ def _invented(around: Around, *, checks_steps: bool) -> Iterator[str]:
 
 
 def _is_given(value: object, told: str, around: Around) -> bool:
-    """Whether an id was said, or stands among those that its parameter's description lists."""
-    return (
-        around.grounds.holds(value) or re.search(rf"(?<!\w){re.escape(str(value))}(?!\w)", told) is not None
-    )
+    """Whether an id was said, or is a small number that its parameter's description lists ("1: cleaning, 2: repair").
+
+    Any other id in a description is an example, which small models copy.
+    """
+    if around.grounds.holds(value):
+        return True
+    is_listed = isinstance(value, int) and 0 <= value < _MOST_LISTED
+    return is_listed and re.search(rf"(?<!\w){value}(?!\w)", told) is not None
 
 
 def _is_word_for(value: object, name: str, around: Around) -> bool:

@@ -66,6 +66,15 @@ class Grounds:
         """Whether not one word of a value was said."""
         return not any(piece in self._pieces for piece in _pieces_of(folded(value)))
 
+    def may_translate(self, value: object) -> bool:
+        """Whether a value in Latin letters may be the translation of what was said in another script."""
+        return (
+            isinstance(value, str)
+            and value.isascii()
+            and value.upper() != value.lower()
+            and not self.said.isascii()
+        )
+
     def under(self, key: object) -> str | int | None:
         """What a result since the user last spoke told under a key; None where none did, or several different things."""
         found = set(self._told.get(folded(str(key).strip()), ()))

@@ -30,10 +30,11 @@ from toolhand.protocols.doubts import (
     sureness,
     yes_of,
 )
+from toolhand.protocols.native import PROTOCOL as NATIVE
 from toolhand.protocols.prompting import Writing, filled, framed_text, rendered, written_arguments
 from toolhand.protocols.reading.answers import AnswerReader
 from toolhand.protocols.reading.stream import TextReader
-from toolhand.protocols.reply_schema import ANSWER, ANSWER_ONLY, CALLS, DECISION, other_branch, reply_schema
+from toolhand.protocols.reply_schema import ANSWER, ANSWER_ONLY, CALLS, DECISION, calls_of, reply_schema
 from toolhand.protocols.signatures import signatures
 from toolhand.tools.collection import ToolCollection
 
@@ -166,6 +167,12 @@ def echoes(reply: Reply, messages: Sequence[Message]) -> bool:
     return text in (*_PLACEHOLDERS, _NOT_WORD.sub("", asked).casefold())
 
 
+def answer_of(said: Said) -> ModelRequest:
+    """Asks for an answer without any tool, in the model's own form: under the schema small models copy the prompt's words."""
+    plain = NATIVE.render(said.messages, ToolCollection(), ToolChoice("none"), said.request.language)
+    return replace(plain, sampling=said.request.sampling)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constrained:
     """A protocol whose replies the server forces into shape. A server that forces nothing gets the same prompt.
@@ -222,12 +229,9 @@ class Constrained:
             sure = sureness(fit, yes, share)
             if bool(calls) is (sure >= self.least_sure) and not is_echo:
                 return Settled(sure, None)
-            instead = replace(said.request, grammar=other_branch(grammar, bool(calls)), odds=0)
-            return Settled(sure, instead, answered(sure) if calls else judged(yes))
-
-        def answered(sure: float) -> Callable[[Reply], tuple[float, bool]]:
-            """An answer in the place of calls has to be one."""
-            return lambda reply: (sure, not echoes(reply, said.messages))
+            if calls:
+                return Settled(sure, answer_of(said))
+            return Settled(sure, replace(said.request, grammar=calls_of(grammar), odds=0), judged(yes))
 
         def judged(yes: float | None) -> Callable[[Reply], tuple[float, bool]]:
             """Calls in the place of an answer have to be made of what was said: else the answer was right to ask for it."""

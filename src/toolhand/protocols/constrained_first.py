@@ -61,7 +61,7 @@ class ConstrainedFirst(Constrained):
             return Constrained.render(self, messages, tools, choice, language)
         if choice.mode == "auto" and repeated_results(messages):
             told = told_at_once(messages, language)
-            return NATIVE.render(told, ToolCollection(()), ToolChoice("none"), language)
+            return NATIVE.render(told, ToolCollection(), ToolChoice("none"), language)
         return NATIVE.render(_led(messages, _GO_ON[language]), tools, choice, language)
 
 

@@ -27,6 +27,10 @@ BIAS: Final = -4.0
 UNJUDGED: Final = 0.7
 """The share that is assumed where a call has no values to judge by."""
 
+NOTHING_SAID: Final = 0.05
+"""How sure a call is of whose values nobody said one word, however sure the model was. Of 2,351 right answers of BFCL v4 it
+strikes 73; of 22 calls that the 1.5B model made where no tool fits, 9."""
+
 PLAIN_FIT: Final = 0.9
 PLAIN_SHARE: Final = 0.5
 """A decision that was so likely, with so much of its calls said, needs no second question."""
@@ -93,6 +97,8 @@ def sureness(fit: float, yes: float | None, share: float | None) -> float:
         yes: what it said to the second question; None where it was not asked, which counts as what it decided.
         share: how much of the call's values was said; None where there are none to judge by.
     """
+    if share == 0:
+        return NOTHING_SAID
     weighed = (
         BIAS
         + FIT_WEIGHT * _logit(fit)

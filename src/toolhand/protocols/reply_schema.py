@@ -68,14 +68,13 @@ def reply_schema(tools: ToolCollection, choice: ToolChoice) -> dict[str, Any] | 
     return {"anyOf": [calls, ANSWER_ONLY]}
 
 
-def other_branch(grammar: Mapping[str, Any], has_called: bool) -> Mapping[str, Any]:
-    """What is left of a reply's schema when its decision is turned round.
+def calls_of(grammar: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is left of a reply's schema where only calls may come.
 
     Args:
         grammar: a schema with both decisions, as `reply_schema` gives it.
-        has_called: whether the reply was calls.
     """
-    branch: Mapping[str, Any] = grammar["anyOf"][1 if has_called else 0]
+    branch: Mapping[str, Any] = grammar["anyOf"][0]
     return branch
 
 
