@@ -255,7 +255,8 @@ async def test_a_call_that_is_not_sure_to_be_meant_becomes_an_answer(streams, te
     if not is_called:
         plain = model.requests[2]
         assert (plain.grammar, plain.tools) == (None, ())
-        assert [message.text for message in plain.messages] == [text]
+        assert [message.text for message in plain.messages][1:] == [text]
+        assert "cannot look them up" in plain.messages[0].text
 
 
 @pytest.mark.parametrize("streams", [False, True])

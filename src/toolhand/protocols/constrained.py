@@ -16,7 +16,16 @@ from toolhand.arguments.grounded import grounded_share
 from toolhand.arguments.grounds import Grounds
 from toolhand.arguments.settings import BindSettings
 from toolhand.core.language import Language
-from toolhand.core.messages import Message, ModelOutput, ModelRequest, Reply, Text, ToolCall, ToolResult
+from toolhand.core.messages import (
+    Message,
+    ModelOutput,
+    ModelRequest,
+    Reply,
+    Text,
+    ToolCall,
+    ToolResult,
+    system,
+)
 from toolhand.core.tools import ToolChoice
 from toolhand.protocols import Doubt, Reader, Said, Settled
 from toolhand.protocols.doubts import (
@@ -81,6 +90,12 @@ _CHOICE: Mapping[Language, Mapping[str, str]] = {
         "auto": "现在只能调用这些工具：{names}。",
         "which": "，只能是：{names}",
     },
+}
+_NO_TOOL: Mapping[Language, str] = {
+    "en": "No tool does what the user asks. Answer from what you surely know; where it takes facts that you cannot know, such as "
+    "prices, orders, dates or anybody's data, say that you cannot look them up.",
+    "zh": "没有工具能做用户所要求的事。请根据你确实知道的内容回答；如果需要你无法知道的事实，例如价格、订单、日期或个人数据，"
+    "请说明你查不到。",
 }
 _PLACEHOLDERS = ("yourwords", "你的回答")
 _NOT_WORD = re.compile(r"[\W_]+")
@@ -169,8 +184,17 @@ def echoes(reply: Reply, messages: Sequence[Message]) -> bool:
 
 def answer_of(said: Said) -> ModelRequest:
     """Asks for an answer without any tool, in the model's own form: under the schema small models copy the prompt's words."""
-    plain = NATIVE.render(said.messages, ToolCollection(), ToolChoice("none"), said.request.language)
+    language = said.request.language
+    messages = led(said.messages, _NO_TOOL[language])
+    plain = NATIVE.render(messages, ToolCollection(), ToolChoice("none"), language)
     return replace(plain, sampling=said.request.sampling)
+
+
+def led(messages: Sequence[Message], words: str) -> list[Message]:
+    """A history with words for the model behind the user's own instructions."""
+    head = messages[0] if messages and messages[0].role == "system" else None
+    first = system("\n\n".join(filter(None, (head.text if head else "", words))))
+    return [first, *messages[1 if head else 0 :]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from typing import Final
 from toolhand.core.language import Language
 from toolhand.core.messages import Message, ModelRequest, Text, ToolCall, ToolResult, user
 from toolhand.core.tools import ToolChoice
-from toolhand.protocols.constrained import Constrained, framed
+from toolhand.protocols.constrained import Constrained, framed, led
 from toolhand.protocols.native import PROTOCOL as NATIVE
 from toolhand.protocols.next_steps import (
     has_result,
@@ -83,11 +83,9 @@ def _led(messages: Sequence[Message], words: str) -> Sequence[Message]:
     A call that was sent back for a value that nobody gave is left out with its error, now that the step before it was taken: a
     small model answers with the error's words. So is one that only repeated another, which it goes on to do.
     """
-    head = messages[0] if messages and messages[0].role == "system" else None
-    words = "\n\n".join(filter(None, (head.text if head else "", words)))
-    shown = [Message(role="system", parts=(Text(words),))]
+    shown: list[Message] = []
     left_out: set[int] = {id(result) for result in repeated_results(messages)}
-    for message in messages[1:] if head else messages:
+    for message in led(messages, words):
         gone = [one for one in message.results if _was_invented(one) or id(one) in left_out]
         if message.role != "tool" or not gone or len(shown[-1].calls) != len(message.results):
             shown.append(message)
