@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
 
 from toolhand.arguments.masking import masked
 from toolhand.core.context import RunContext
@@ -113,7 +114,7 @@ async def _asked(work: Any, connection: Connection, name: str, context: RunConte
         text = str(masked(error.message, server.secrets))[:500].rstrip("。. ")
         message = words["refused"].format(server=server.name, text=text)
         raise ToolFailure(message, code=code, retryable=retryable) from None
-    except RuntimeError as error:
+    except (RuntimeError, ValidationError) as error:
         message = words["garbled"].format(server=server.name, name=name)
         raise ToolFailure(message, code=ErrorCode.UPSTREAM) from error
 
