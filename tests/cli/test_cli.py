@@ -189,7 +189,7 @@ def test_wrong_words_on_the_command_line(words):
 def test_wrong_words_are_said_in_chinese_too(monkeypatch, capsys):
     monkeypatch.setenv("TOOLHAND_LANG", "zh")
     for words, said in {
-        ("rn",): "没有命令“rn”，是不是想写“run”？",
+        ("rn",): "没有命令“rn”，是不是想写“run”、“runs”？",
         ("run",): "缺少“question”",
         ("run", "?", "--modl", "x"): "没有选项 --modl，是不是想写 --model",
         ("run", "?", "--turns", "0"): "--turns：应不小于 1",

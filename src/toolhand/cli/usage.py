@@ -65,7 +65,7 @@ def _in_chinese(english: str) -> str:
     for pattern, chinese, more in _CHINESE:
         match = re.fullmatch(pattern, english, re.IGNORECASE)
         if match:
-            groups = match.groups()
+            groups = [(group or "").replace("', '", "”、“") for group in match.groups()]
             whole = chinese + (more if len(groups) > 1 and groups[1] else "")
             return whole.format(*groups)
     return english
