@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from toolhand.gateway.settings import GatewaySettings
+from toolhand.listening import ListeningServer, unheard
 
 _GOODBYE_SECONDS: Final = 5
 """How long open streams are waited for when the process is told to stop."""
@@ -16,26 +17,8 @@ _GOODBYE_SECONDS: Final = 5
 _BACKLOG: Final = 2048
 
 
-class _Server(uvicorn.Server):
-    """A server that says when it can be reached, and at which port."""
-
-    def __init__(self, config: uvicorn.Config, on_start: Callable[[int], None]) -> None:
-        super().__init__(config)
-        self._on_start = on_start
-
-    async def startup(self, sockets: list[Any] | None = None) -> None:
-        """As uvicorn does it, and tells of it."""
-        await super().startup(sockets)
-        if self.started:
-            self._on_start(self.servers[0].sockets[0].getsockname()[1])
-
-
-def _silent(port: int) -> None:
-    """Nobody wants to know."""
-
-
 def server_of(
-    app: ASGIApp, settings: GatewaySettings, on_start: Callable[[int], None] = _silent
+    app: ASGIApp, settings: GatewaySettings, on_start: Callable[[int], None] = unheard
 ) -> uvicorn.Server:
     """A server for the application, to be awaited with `serve()`.
 
@@ -56,4 +39,4 @@ def server_of(
         backlog=_BACKLOG,
         timeout_graceful_shutdown=_GOODBYE_SECONDS,
     )
-    return _Server(config, on_start)
+    return ListeningServer(config, on_start)

@@ -10,6 +10,7 @@ import uvicorn
 
 from toolhand.core.errors import SettingsError
 from toolhand.core.language import say
+from toolhand.listening import ListeningServer, unheard
 from toolhand.mcp_server.serving import Serving
 
 _HERE: Final = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -67,24 +68,6 @@ class _OnlyWith:
         await self._app(scope, receive, send)
 
 
-class _Server(uvicorn.Server):
-    """A server that says when it can be reached, and at which port."""
-
-    def __init__(self, config: uvicorn.Config, on_start: Callable[[int], None]) -> None:
-        super().__init__(config)
-        self._on_start = on_start
-
-    async def startup(self, sockets: list[Any] | None = None) -> None:
-        """As uvicorn does it, and tells of it."""
-        await super().startup(sockets)
-        if self.started:
-            self._on_start(self.servers[0].sockets[0].getsockname()[1])
-
-
-def _silent(port: int) -> None:
-    """Nobody wants to know."""
-
-
 async def serve_http(
     serving: Serving,
     *,
@@ -92,7 +75,7 @@ async def serve_http(
     port: int = 8000,
     path: str = "/mcp",
     token: str = "",
-    on_start: Callable[[int], None] = _silent,
+    on_start: Callable[[int], None] = unheard,
 ) -> None:
     """Serves clients until the process is stopped.
 
@@ -116,4 +99,4 @@ async def serve_http(
         ws="none",
         timeout_graceful_shutdown=_GOODBYE_SECONDS,  # clients keep streams open, and would keep it from ending
     )
-    await _Server(config, on_start).serve()
+    await ListeningServer(config, on_start).serve()
