@@ -461,6 +461,7 @@ def changed(tmp_path):
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript("""
             CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT UNIQUE);
+            CREATE VIRTUAL TABLE words_of_others USING fts5(body);
             CREATE VIRTUAL TABLE words USING fts5(body);
             CREATE TRIGGER kept AFTER INSERT ON t BEGIN INSERT INTO words VALUES (new.b); END;
         """)
@@ -497,6 +498,7 @@ def test_what_a_search_index_keeps_is_written_by_that_index_alone(changed, sql):
     refused(change(sql=sql))
     assert change(sql="INSERT INTO t VALUES (1000, 'needle')")["changed_rows"] > 0
     assert query(sql="SELECT body FROM words WHERE words MATCH 'needle'")["rows"] == [["needle"]]
+    assert change(sql="INSERT INTO words_of_others VALUES ('x')")["changed_rows"] > 0
 
 
 async def test_a_run_in_chinese_is_told_in_chinese(path):

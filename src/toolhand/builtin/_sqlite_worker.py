@@ -215,7 +215,9 @@ def _load_schema(connection: sqlite3.Connection) -> dict[str, str]:
             connection.execute(f'EXPLAIN SELECT 1 FROM "{quoted}"').close()  # noqa: S608 - a name from the schema, quoted
         except sqlite3.OperationalError:  # its module is not in this SQLite: a query on it says so
             continue
-    owners = [str(row[0]) for row in virtual]
+    owners = sorted(
+        (str(row[0]) for row in virtual), key=len
+    )  # of "a" and "a_b", "a_b_data" is the longer one's
     try:
         shadows = connection.execute("SELECT name FROM pragma_table_list WHERE type = 'shadow'").fetchall()
     except sqlite3.OperationalError:  # before SQLite 3.37 there is no such list
