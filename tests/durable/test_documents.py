@@ -28,7 +28,7 @@ def test_the_code_on_the_page_runs(page, postgres, capsys):
     url = postgres.database()
     blocks = re.findall(r"^```py\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     assert len(blocks) >= 4
-    names = {"asyncio": asyncio, "scripted": ScriptedModel(reply)}
+    names = {"scripted": ScriptedModel(reply)}
 
     def run(block: str) -> None:
         code = block.replace('"local"', "scripted").replace(PLACE, url)

@@ -243,6 +243,13 @@ async def test_arguments_that_are_none_are_told_and_change_nothing(store):
             status, page = await visitor.post("/decide", arguments=arguments, **fields)
             assert status == 409
             assert "no JSON object" in page
+        spoilt = '{"item": "橡木桌",\n "amount" 1}'
+        for language, place in (("en", "line 2, column 11"), ("zh", "第 2 行第 11 列")):
+            _, page = await visitor.post(
+                "/decide", arguments=spoilt, headers={"accept-language": language}, **fields
+            )
+            assert place in page
+            assert "Expecting" not in page
         assert await waiting(visitor) == fields["approval"]
         assert (await visitor.post("/decide", **{**fields, "approval": "0", "decision": "approve"}))[0] == 409
 

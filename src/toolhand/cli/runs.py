@@ -71,9 +71,11 @@ def list_all(
         told = ", ".join(f"{count} {state}" for state, count in there.items()) or "0"
         busy = sum(worker.running for worker in working if worker.silent < 30)
         alive = sum(worker.silent < 30 for worker in working)
-        screen().print(
-            f"[dim]{shown(say(f'all in all: {told}; {alive} workers with {busy} runs', f'合计：{told}；{alive} 个 worker，正在执行 {busy} 个运行'))}[/]"
+        line = say(
+            f"all in all: {told}; workers: {alive}, runs under way: {busy}",
+            f"合计：{told}；{alive} 个 worker，正在执行 {busy} 个运行",
         )
+        screen().print(f"[dim]{shown(line)}[/]")
 
 
 def _show_rows(rows: list[RunRow], *, as_json: bool) -> None:
@@ -145,7 +147,7 @@ def cancel(
         tell(
             say(f"{run} is cancelled", f"已取消 {run}")
             if done
-            else say(f"{run} had ended already", f"{run} 早已结束")
+            else say(f"{run} had ended already", f"{run} 已经结束")
         )
     return 0 if are_all else 1
 

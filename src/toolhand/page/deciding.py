@@ -142,6 +142,8 @@ async def _awaited(resume: Resume, session_id: str, user: str, decisions: Mappin
 def _arguments(text: str, around: Around) -> dict[str, Any]:
     try:
         value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise NotDecided(around.word("not_json_at", error.lineno, error.colno)) from None
     except ValueError as error:
         raise NotDecided(around.word("not_json", error)) from None
     if not isinstance(value, dict):

@@ -151,6 +151,10 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "decided": ("Decided. The run goes on.", "已决定，运行继续。"),
     "going_on": ("The run goes on.", "运行继续。"),
+    "not_json_at": (
+        "These arguments are no JSON object: see line {0}, column {1}.",
+        "参数不是 JSON 对象：请检查第 {0} 行第 {1} 列。",
+    ),
     "not_json": ("These arguments are no JSON object: {0}", "参数不是 JSON 对象：{0}"),
     "gone": ("This call waits no more: it was decided, or its run has gone on.", "这个调用已不再等待：已有决定，或运行已继续。"),
     # drift
