@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,6 +20,8 @@ settings.load_profile("new" if os.environ.get("TOOLHAND_FUZZ") else "same")
 
 # A shell starts what runs in the background with Ctrl-C ignored, and what the tests start would inherit it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+COUNTS = os.environ.pop("TOOLHAND_TEST_COUNTS", "")  # of this process alone
 
 
 @pytest.fixture(scope="session")
@@ -37,3 +41,13 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.get_closest_marker("model") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(900))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter):
+    """How many passed and so on, for `scripts/test.py`, which adds up several runs."""
+    if COUNTS:
+        words = ("passed", "failed", "error", "skipped", "xfailed", "xpassed")
+        stats = terminalreporter.stats
+        counts = {word: len(stats[word]) for word in words if stats.get(word)}
+        Path(COUNTS).write_text(json.dumps(counts), encoding="utf-8")

@@ -18,22 +18,30 @@ LONG_FUNCTIONS: dict[str, str] = {
 }
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
-def test_no_module_is_too_long(file):
-    assert len(file.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+@pytest.fixture(scope="module")
+def trees() -> dict[str, ast.Module]:
+    return {told(file): ast.parse(file.read_text(encoding="utf-8")) for file in FILES}
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
-def test_no_function_is_too_long(file):
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            name = f"{file.relative_to(SOURCE)}:{node.name}"
-            if name not in LONG_FUNCTIONS:
-                assert (node.end_lineno or 0) - node.lineno < MOST_FUNCTION_LINES, name
+def told(file: Path) -> str:
+    return str(file.relative_to(SOURCE))
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
-def test_every_module_says_what_lives_there(file):
-    text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8")))
-    assert text
-    assert text != "."
+def test_no_module_is_too_long():
+    lines = {told(file): len(file.read_text(encoding="utf-8").splitlines()) for file in FILES}
+    assert {file: length for file, length in lines.items() if length > MOST_LINES} == {}
+
+
+def test_no_function_is_too_long(trees):
+    long = {
+        f"{file}:{node.name}": node.end_lineno - node.lineno + 1
+        for file, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.end_lineno - node.lineno >= MOST_FUNCTION_LINES
+    }
+    assert {name: length for name, length in long.items() if name not in LONG_FUNCTIONS} == {}
+
+
+def test_every_module_says_what_lives_there(trees):
+    assert [file for file, tree in trees.items() if (ast.get_docstring(tree) or ".") == "."] == []
