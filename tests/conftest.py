@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import os
@@ -36,11 +37,24 @@ def _a_store_of_its_own(_stores, monkeypatch):
     monkeypatch.setenv("TOOLHAND_STORE", next(_stores))
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """What a model answers in seconds here takes minutes on a machine with less to give."""
+    long = set()
     for item in items:
         if item.get_closest_marker("model") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(900))
+        if item.get_closest_marker("model") or item.get_closest_marker("slow"):
+            long.add(item.path)
+    if hasattr(
+        config, "workerinput"
+    ):  # side by side, the longest files come first, so that no process is left with one
+        items.sort(key=lambda item: item.path not in long)
+
+
+def pytest_collection_finish():
+    """Modules and thousands of tests stay to the end: the garbage collector need not go through them again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)

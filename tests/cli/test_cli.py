@@ -33,7 +33,7 @@ def toolhand(*words: str, **environment: str) -> subprocess.CompletedProcess[str
         stdin=subprocess.DEVNULL,
         env={**clean, "TOOLHAND_LANG": "en", "COLUMNS": "200", **environment},
         check=False,
-        timeout=60,
+        timeout=110,  # a start takes a second, and many on a machine that is busy
     )
 
 

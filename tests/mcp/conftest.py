@@ -59,7 +59,7 @@ def state(tmp_path) -> State:
     return State(tmp_path / "state.txt")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def sdk_url() -> Iterator[str]:
     from tests.mcp.sdk_server import server  # noqa: PLC0415 - the SDK takes a moment
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import importlib
 import re
 from pathlib import Path
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from toolhand import ErrorCode
+from toolhand.core.messages import ModelRequest, Sampling, user
+from toolhand.models.local import connect
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("README*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -40,6 +43,15 @@ def says_the_same(document: Path) -> bool:
     return english != document and asks_a_model(document) and shape(code) == shape("\n".join(blocks(english)))
 
 
+@pytest.fixture(scope="module")
+def loaded():
+    """The embedded model, which stays loaded from one page to the next."""
+    model = connect("small")
+    asyncio.run(model.complete(ModelRequest(messages=(user("hi"),), sampling=Sampling(max_tokens=1))))
+    yield
+    asyncio.run(model.close())
+
+
 @pytest.mark.parametrize(
     "document",
     [
@@ -48,7 +60,9 @@ def says_the_same(document: Path) -> bool:
         if blocks(d) and not says_the_same(d)
     ],
 )
-def test_the_code_in_the_documents_runs(document, monkeypatch, tmp_path, capsys):
+def test_the_code_in_the_documents_runs(document, request, monkeypatch, tmp_path, capsys):
+    if asks_a_model(document):
+        request.getfixturevalue("loaded")
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in blocks(document):
