@@ -169,23 +169,22 @@ def test_another_users_session_is_refused(model, place):
     assert "secret" not in done.stdout + done.stderr
 
 
-def test_sessions_are_listed_shown_searched_exported_and_removed(model, place):
+def test_sessions_are_listed_shown_searched_exported_and_removed(model, place, here):
     toolhand("chat", "-m", model, "-s", "茶", "-t", str(place / "shop.py"), typed="please order tea\n")
     toolhand("chat", "-m", model, "-s", "b", "--user", "bob", typed="hello\n")
     listed = toolhand("sessions", "list", "--json").stdout.splitlines()
     assert {json.loads(line)["id"] for line in listed} == {"茶", "b"}
-    assert "茶" not in toolhand("sessions", "list", "--user", "bob").stdout
-    assert "→ order" in toolhand("sessions", "show", "茶").stdout
-    found = toolhand("sessions", "search", "order tea")
+    assert "茶" not in here("sessions", "list", "--user", "bob").stdout
+    assert "→ order" in here("sessions", "show", "茶").stdout
+    found = here("sessions", "search", "order tea")
     assert found.returncode == 0
     assert "茶" in found.stdout
-    assert toolhand("sessions", "search", "coffee").returncode == 1
+    assert here("sessions", "search", "coffee").returncode == 1
     roles = [
-        json.loads(x)["role"]
-        for x in toolhand("sessions", "export", "茶", "--as", "openai").stdout.splitlines()
+        json.loads(x)["role"] for x in here("sessions", "export", "茶", "--as", "openai").stdout.splitlines()
     ]
     assert roles == ["user", "assistant", "tool", "assistant"]
-    audit = toolhand("sessions", "audit", "--tool", "order", "--as", "csv")
+    audit = here("sessions", "audit", "--tool", "order", "--as", "csv")
     assert (audit.returncode, audit.stderr) == (0, "")
     rows = list(csv.DictReader(audit.stdout.splitlines()))
     assert [(row["tool"], row["outcome"], row["session_id"]) for row in rows] == [("order", "ok", "茶")]
@@ -194,7 +193,7 @@ def test_sessions_are_listed_shown_searched_exported_and_removed(model, place):
     gone = toolhand("sessions", "show", "茶")
     assert gone.returncode == 1
     assert "there is no session '茶'" in gone.stderr
-    assert "order" in toolhand("sessions", "audit").stdout  # what was done stays known
+    assert "order" in here("sessions", "audit").stdout  # what was done stays known
 
 
 @pytest.mark.parametrize(
@@ -208,8 +207,8 @@ def test_sessions_are_listed_shown_searched_exported_and_removed(model, place):
         (("undo", "nobody"), "there is no session 'nobody'"),
     ],
 )
-def test_mistakes_get_a_sentence(place, words, sentence):
-    done = toolhand("sessions", *words)
+def test_mistakes_get_a_sentence(place, here, words, sentence):
+    done = here("sessions", *words)
     assert done.returncode in (1, 2)
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr

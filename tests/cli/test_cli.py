@@ -180,8 +180,8 @@ def test_a_mistake_in_a_process_of_its_own(tmp_path):
 
 
 @pytest.mark.parametrize("words", [("run",), ("nothing-such",), ("run", "?", "--turns", "0"), ("run", " ")])
-def test_wrong_words_on_the_command_line(words):
-    done = toolhand(*words)
+def test_wrong_words_on_the_command_line(words, here):
+    done = here(*words)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
 

@@ -132,14 +132,14 @@ def test_a_session_becomes_a_case(server, tmp_path):
     assert "no session 's2'" in missing.stderr
 
 
-def test_a_starter_suite(tmp_path):
+def test_a_starter_suite(tmp_path, here):
     out = tmp_path / "cases.yaml"
     words = ("eval", "init", str(SHOP.with_name("shop_tools.py")), "--out", str(out))
     done = toolhand(*words)
     assert done.returncode == 0, done.stderr
     assert "order" in done.stdout
-    assert toolhand(*words).returncode == 1
-    assert toolhand(*words, "--force", "-l", "zh").returncode == 0
+    assert here(*words).returncode == 1
+    assert here(*words, "--force", "-l", "zh").returncode == 0
     assert "闲聊" in out.read_text("utf-8")
 
 
@@ -156,10 +156,10 @@ def test_a_starter_suite(tmp_path):
         (("report",), "no evaluations"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_a_sentence(words, said, tmp_path):
+def test_what_cannot_be_done_is_said_in_a_sentence(words, said, tmp_path, here):
     store = ("--store", str(tmp_path / "e.db"))
     model = () if words == ("report",) else ("-m", "http://127.0.0.1:9/v1#x")
-    done = toolhand("eval", *words, *model, *store)
+    done = here("eval", *words, *model, *store)
     assert done.returncode == 1, done.stdout
     assert said in done.stderr
     assert "Traceback" not in done.stderr

@@ -377,7 +377,7 @@ class TestWorkers:
         for _ in range(3):
             await in_process(faulty_tools.hang_in_c, {"path": "/dev/null"}, timeout=0.2)
         ticking.cancel()
-        assert ticks > 30
+        assert ticks > 10  # 60 on a quiet machine, and none in a loop that waits
 
     def test_calls_from_one_loop_after_another(self):
         for n in range(3):
