@@ -233,10 +233,10 @@ def test_no_order_of_events_lets_two_probes_in(steps):
 
 async def test_waiting_for_a_thread_says_nothing_about_the_tool(policy):
     """Calls that could not start, as other calls had the threads, leave the circuit closed; those that hang open it."""
-    go, begun = threading.Event(), []
+    go, begun = threading.Event(), threading.Semaphore(0)
 
     def slow(x: int) -> str:
-        begun.append(x)
+        begun.release()
         go.wait(60)
         return "ok"
 
@@ -244,8 +244,8 @@ async def test_waiting_for_a_thread_says_nothing_about_the_tool(policy):
     patient = made(slow, timeout=120, breaker=Breaker(failures=3))
     hasty = made(slow, timeout=0.05, breaker=Breaker(failures=3))
     fills = [asyncio.ensure_future(way(patient, x=n)) for n in range(FIRST_THREADS)]
-    while len(begun) < FIRST_THREADS:
-        await asyncio.sleep(0.01)
+    for _ in fills:
+        await asyncio.to_thread(begun.acquire)
     late = await asyncio.gather(*(way(hasty, x=n) for n in range(6)))
     assert codes(late) == ["timeout"] * 6
     assert all(result.error.details["not_started"] for result in late)
