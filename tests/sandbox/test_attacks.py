@@ -129,7 +129,14 @@ def tools(around: Surroundings) -> list[Tool]:
 
         return Tool(name=name, description=name, parameters=schema, function=noted)
 
-    return [made("echo", lambda text: text, "text"), made("lookup", lambda: around.state)]
+    def leak(text: str) -> None:
+        raise RuntimeError(f"{around.token} in {around.secret}: {text}")
+
+    return [
+        made("echo", lambda text: text, "text"),
+        made("lookup", lambda: around.state),
+        made("leak", leak, "text"),
+    ]
 
 
 def assert_plain(value: Any) -> None:
@@ -148,7 +155,7 @@ def test_no_attack_gets_through(kind: str, run: Any, sandbox: str, around: Surro
     for case in (case for case in CASES if case["kind"] == kind):
         stopped = case["must"] == "stopped"
         limits = Limits(seconds=0.2 if stopped else 2, memory_mb=128, output_kb=MOST_KB)
-        began = time.monotonic()
+        began, busy = time.monotonic(), time.process_time()
         outcome = run(around.filled(case["code"]), tools(around), limits=limits)
         told = f"{sandbox}: {case['code']}\n{outcome.output[:500]}\n{outcome.error}"
         assert not around.harmed(), (around.harmed(), told)
@@ -159,6 +166,7 @@ def test_no_attack_gets_through(kind: str, run: Any, sandbox: str, around: Surro
         assert sum(map(len, outcome.files.values())) <= 8 * 2**20, told
         assert case["must"] == "held" or outcome.error is not None, told
         assert time.monotonic() - began < 15, told
+        assert time.process_time() - busy < 3, told  # the host has other things to do
     calls = len(around.called)
     assert run("print(echo(text='well'))", tools(around)).output == "well\n"
     assert len(around.called) == calls + 1

@@ -66,17 +66,21 @@ class Container:
     incoming: int
     outgoing: int
     printed: int
+    killer: subprocess.Popen[bytes] | None = None
 
     def kill(self) -> None:
-        """Ends it with all that is in it."""
-        if self.process.poll() is None:
-            subprocess.run([self.engine, "kill", self.name], capture_output=True, check=False, timeout=30)  # noqa: S603
-            self.process.kill()
-            self.process.wait(10)
+        """Ends it with all that is in it, without waiting for it."""
+        if self.killer is None and self.process.poll() is None:
+            words = [self.engine, "kill", self.name]
+            self.killer = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
 
     def close(self) -> None:
-        """Ends it, and its channels too."""
+        """Ends it and waits until it is gone; its channels too."""
         self.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            _ = self.killer and self.killer.wait(30)
+        self.process.kill()
+        self.process.wait(10)
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             with contextlib.suppress(OSError):
                 stream.close()  # type: ignore[union-attr]

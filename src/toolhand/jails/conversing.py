@@ -1,24 +1,27 @@
-"""The host's side of a program in another process: it answers tool calls, keeps what is printed, and ends it in time."""
+"""The host's side of a program in another process: answers its calls, keeps what it prints, and trusts nothing that comes."""
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import codecs
 import contextlib
 import json
 import os
-import select
 import time
-from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, Protocol
 
 from toolhand.jails.inside.frames import FrameError, Frames, encoded
-from toolhand.jails.runs import MOST_ARGUMENT_BYTES, Answer, Answers, Ran, Stop
+from toolhand.jails.runs import MOST_ARGUMENT_BYTES, Answer, Answers, Ended, Ran, Stop
 from toolhand.parsing.programs.outcomes import Limits
 
 _DRAIN_SECONDS: Final = 0.05
-_MOST_FILES, _MOST_FILE_BYTES = 100, 8 * 2**20
+_DEEPEST: Final = 105
+_MOST_FILE_PARTS, _MOST_FILE_BYTES, _LONGEST_NAME = 200, 8 * 2**20, 255
 _SIGNATURES: Final = {".png": b"\x89PNG\r\n", ".jpg": b"\xff\xd8\xff", ".jpeg": b"\xff\xd8\xff"}
+_TEXTS: Final = frozenset({".csv", ".json", ".txt", ".md"})
 _KINDS: Final = ("exception", "memory", "output")
 
 
@@ -33,11 +36,11 @@ class Process(Protocol):
     """One from which its text comes."""
 
     def kill(self) -> None:
-        """Ends it with all that it has started."""
+        """Ends it with all that it has started, without waiting for it."""
         ...
 
     def is_too_big(self) -> bool:
-        """Whether it has taken more room on the disk than it may."""
+        """Whether it has taken more than it may of what the kernel does not bound."""
         ...
 
 
@@ -57,167 +60,185 @@ class Conversation:
     limits: Limits
     stop: Stop
     ran: Ran = field(init=False)
-    _frames: Frames = field(default_factory=Frames)
+    _over: asyncio.Future[None] = field(init=False)
+    _frames: Frames = field(init=False)
     _to_send: bytearray = field(default_factory=bytearray)
-    _waiting: dict[int, Future[Answer]] = field(default_factory=dict)
+    _waiting: set[int] = field(default_factory=set)
+    _files: dict[str, bytearray] = field(default_factory=dict)
     _file_bytes: int = 0
+    _file_parts: int = 0
+    _text: codecs.IncrementalDecoder = field(
+        default_factory=lambda: codecs.getincrementaldecoder("utf-8")("replace")
+    )
 
-    def run(self, code: str) -> Ran:
-        """Runs the program; the process is gone when this returns.
+    async def run(self, code: str) -> Ran:
+        """Runs the program; the process is ended when this returns.
 
         Raises:
             Ended: when its calls end it.
         """
-        self.ran = Ran(self.limits.output_kb * 1024)
-        job = {
-            "code": code,
-            "tools": self.calls.parameters,
-            "most_argument": MOST_ARGUMENT_BYTES,
-            "most_value": self.limits.output_kb * 1024,
-        }
-        self._to_send += encoded({"id": 0, **job})
-        bell, rung = os.pipe()
-        os.set_blocking(rung, False)
-        for descriptor in (self.process.incoming, self.process.outgoing, self.process.printed):
+        loop, process, most = asyncio.get_running_loop(), self.process, self.limits.output_kb * 1024
+        self.ran, self._over = Ran(most), loop.create_future()
+        self._frames = Frames(MOST_ARGUMENT_BYTES + most + 2**16)
+        for descriptor in (process.incoming, process.outgoing, process.printed):
             os.set_blocking(descriptor, False)
-        self.stop.begin(lambda: _ring(rung))
+        loop.add_reader(process.incoming, self._read)
+        loop.add_reader(process.printed, self._read_printed)
         try:
-            self._converse(bell, rung)
+            self.stop.begin(process.kill, process.is_too_big)
+            job = {"code": code, "tools": self.calls.parameters, "most_value": most}
+            self._send({"id": 0, "most_argument": MOST_ARGUMENT_BYTES, **job})
+            await self._over
         finally:
             self.stop.end()
-            self.process.kill()
-            self.calls.stop()
+            process.kill()
+            loop.remove_writer(process.outgoing)
+            loop.remove_reader(process.incoming)
+            loop.remove_reader(process.printed)
             self._drain()
-            for one in list(self._waiting.values()):  # none of them rings a bell that is gone
-                with contextlib.suppress(BaseException):
-                    one.exception(timeout=1)
-            os.close(bell)
-            os.close(rung)
+        self.ran.files = {name: bytes(held) for name, held in self._files.items() if _is_kept(name, held)}
         return self.ran
 
-    def _converse(self, bell: int, rung: int) -> None:
-        process, poller = self.process, select.poll()
-        for descriptor in (bell, process.incoming, process.printed):
-            poller.register(descriptor, select.POLLIN)
-        while True:
-            left = self.stop.left
-            if self.stop.kind or not left or process.is_too_big():
-                self.ran.error = (self.stop.kind or ("memory" if left else "time"), "", "", 0)
-                return
-            self._send(poller)
-            for descriptor, events in poller.poll(min(left, 0.05) * 1000 + 1):
-                if descriptor == bell:
-                    os.read(bell, 4096)
-                    self._answer()
-                elif descriptor == process.printed:
-                    if not self._read_printed():
-                        poller.unregister(descriptor)
-                elif self._has_ended(descriptor, events, rung):
-                    return
+    def _end(self, error: Any = None) -> None:
+        """The program has ended; also once more, where that is seen in several ways."""
+        if not self._over.done():
+            self.ran.error = (self.stop.kind, "", "", 0) if self.stop.kind else error
+            self._over.set_result(None)
 
-    def _send(self, poller: select.poll) -> None:
-        with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
+    def _fail(self, error: BaseException) -> None:
+        if not self._over.done():
+            self._over.set_exception(error)
+
+    def _send(self, frame: dict[str, Any]) -> None:
+        self._to_send += encoded(frame)
+        self._write()
+
+    def _write(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
             while self._to_send:
                 del self._to_send[: os.write(self.process.outgoing, self._to_send[: 1 << 20])]
-        wanted = select.POLLOUT if self._to_send else 0
-        if self.process.outgoing == self.process.incoming:
-            poller.register(self.process.incoming, select.POLLIN | wanted)
-        elif wanted:
-            poller.register(self.process.outgoing, wanted)
-        else:
-            with contextlib.suppress(KeyError):
-                poller.unregister(self.process.outgoing)
+        except BlockingIOError:
+            loop.add_writer(self.process.outgoing, self._write)
+            return
+        except OSError:  # it reads no more; that it has ended is seen where it is read
+            self._to_send.clear()
+        loop.remove_writer(self.process.outgoing)
 
     def _read_printed(self) -> bool:
+        """Takes what was printed; gives whether there was any."""
+        piece = b""
         with contextlib.suppress(BlockingIOError):
             piece = os.read(self.process.printed, 1 << 16)
-            self.ran.print(piece.decode("utf-8", "replace"))
-            return bool(piece)
-        return True
+            if not piece:
+                asyncio.get_running_loop().remove_reader(self.process.printed)
+            self.ran.print(self._text.decode(piece, final=not piece))
+        return bool(piece)
 
     def _drain(self) -> None:
         until = time.monotonic() + _DRAIN_SECONDS
-        while time.monotonic() < until and select.select([self.process.printed], [], [], 0)[0]:
-            if not self._read_printed():
-                return
+        while self._read_printed() and time.monotonic() < until:
+            pass
 
-    def _has_ended(self, descriptor: int, events: int, rung: int) -> bool:
-        is_something = descriptor == self.process.incoming and events & (select.POLLIN | select.POLLHUP)
-        return bool(is_something) and self._read_frames(rung)
-
-    def _read_frames(self, rung: int) -> bool:
-        """Takes what came; gives whether the program has ended."""
+    def _read(self) -> None:
+        """Takes what came; after one fault nothing more is taken."""
         try:
             piece = os.read(self.process.incoming, 1 << 20)
             frames = self._frames.feed(piece)
         except BlockingIOError:
-            return False
+            return
         except (FrameError, ConnectionResetError):
             piece, frames = b"", []
-        if not piece:
-            self.ran.error = ("crashed", "", "", 0)
-            return True
         for frame in frames:
-            if isinstance(frame.get("done"), dict):
-                self._take_ending(frame["done"])
-                return True
-            if isinstance(frame.get("file"), str):
-                self._take_file(frame["file"], frame.get("content"))
-            elif isinstance(frame.get("call"), str) and isinstance(frame.get("arguments"), dict):
-                self._start(frame, rung)
-            elif "ready" not in frame:
-                self.ran.error = ("crashed", "", "", 0)
-                return True
-        return False
+            if not self._over.done() and not self._takes(frame):
+                piece = b""
+                break
+        if not piece:
+            self._end(("crashed", "", "", 0))
 
-    def _start(self, frame: dict[str, Any], rung: int) -> None:
-        number = frame.get("id")
-        if not isinstance(number, int):
+    def _takes(self, frame: dict[str, Any]) -> bool:
+        """Does what a frame says; gives whether it says anything that one may say."""
+        match frame:
+            case _ if _is_deep(frame):
+                return False
+            case {"done": dict(ending)}:
+                self._take_ending(ending)
+            case {"file": str(name), "content": str(content)}:
+                return self._take_file(name, content)
+            case {"call": str(name), "arguments": dict(arguments), "id": number} if self._is_new(number):
+                self._start(number, name, arguments)
+            case _:
+                return False
+        return True
+
+    def _is_new(self, number: Any) -> bool:
+        return type(number) is int and number not in self._waiting
+
+    def _start(self, number: int, name: str, arguments: dict[str, Any]) -> None:
+        try:
+            done = self.calls.start(name, arguments)
+        except Ended as ended:
+            self._fail(ended)
             return
-        done = self.calls.start(frame["call"], frame["arguments"])
-        self._waiting[number] = done
+        self._waiting.add(number)
+        done.add_done_callback(partial(self._answer, number))
 
-        if done.done():
-            self._answer()
-        else:
-            done.add_done_callback(lambda _: _ring(rung))
-
-    def _answer(self) -> None:
-        for number, done in list(self._waiting.items()):
-            if done.done():
-                del self._waiting[number]
-                answer = done.result()
-                if self.calls.ended is not None:
-                    raise self.calls.ended
-                frame = encoded({"id": number, **answer})
-                self._to_send += frame
+    def _answer(self, number: int, done: asyncio.Future[Answer]) -> None:
+        if done.cancelled():
+            return
+        error = done.exception() or self.calls.ended
+        if error is not None:
+            self._fail(error)
+        elif not self._over.done():
+            self._waiting.discard(number)
+            self._send({"id": number, **done.result()})
 
     def _take_ending(self, ending: dict[str, Any]) -> None:
-        error = ending.get("error")
-        if error is None:
-            value = ending.get("value")
-            if len(json.dumps(value)) <= self.limits.output_kb * 1024:
-                self.ran.value = value
-                return
+        error, value = ending.get("error"), ending.get("value")
+        if error is None and len(json.dumps(value)) > self.limits.output_kb * 1024:
             error = ["output", "", "", 0]
-        if isinstance(error, list) and len(error) == 4 and error[0] in _KINDS and isinstance(error[3], int):
-            self.ran.error = (error[0], str(error[1])[:100], str(error[2])[:2_000], error[3])
-        else:
-            self.ran.error = ("crashed", "", "", 0)
+        match error:
+            case None:
+                self.ran.value = value
+                self._end()
+            case [str(kind), name, text, int(line)] if kind in _KINDS:
+                self._end((kind, str(name)[:100], str(text)[:2_000], line))
+            case _:
+                self._end(("crashed", "", "", 0))
 
-    def _take_file(self, name: str, content: Any) -> None:
-        """Keeps a file if it is what its name says: the other side is not to be trusted."""
-        ending = os.path.splitext(name)[1].lower()  # noqa: PTH122 - a name, not a path
-        with contextlib.suppress(ValueError, TypeError):
-            held = base64.b64decode(content, validate=True)
-            self._file_bytes += len(held)
-            is_text = ending in {".csv", ".json", ".txt", ".md"} and bool(held.decode("utf-8") or True)
-            is_picture = ending in _SIGNATURES and held.startswith(_SIGNATURES[ending])
-            is_small = self._file_bytes <= _MOST_FILE_BYTES and len(self.ran.files) < _MOST_FILES
-            if (is_text or is_picture) and is_small and name == os.path.basename(name) and name.isprintable():  # noqa: PTH119
-                self.ran.files[name] = held
+    def _take_file(self, name: str, content: str) -> bool:
+        """Adds to a file what is sent of it; gives whether there was still room."""
+        self._file_parts += 1
+        with contextlib.suppress(ValueError):
+            part = base64.b64decode(content, validate=True)
+            self._file_bytes += len(part)
+            if name == os.path.basename(name) and name.isprintable() and len(name) <= _LONGEST_NAME:  # noqa: PTH119
+                self._files.setdefault(name, bytearray()).extend(part)
+        return self._file_bytes <= _MOST_FILE_BYTES and self._file_parts <= _MOST_FILE_PARTS
 
 
-def _ring(rung: int) -> None:
-    with contextlib.suppress(OSError):
-        os.write(rung, b".")
+def _is_kept(name: str, held: bytes | bytearray) -> bool:
+    """Whether a file is what its name says."""
+    ending = os.path.splitext(name)[1].lower()  # noqa: PTH122 - a name, not a path
+    if ending not in _TEXTS:
+        return ending in _SIGNATURES and held.startswith(_SIGNATURES[ending])
+    try:
+        held.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether a value is nested deeper than a program may send it."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [
+            item
+            for one in level
+            if isinstance(one, dict | list)
+            for item in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not level:
+            return False
+    return True

@@ -66,6 +66,13 @@ class Workers:
 
     def __init__(self) -> None:
         self._place, self._owner = "", 0
+        atexit.register(
+            self._remove
+        )  # once the ring, which is made later, has ended those that start from it
+
+    def _remove(self) -> None:
+        if self._owner == os.getpid():
+            shutil.rmtree(self._place, ignore_errors=True)
 
     def made(self, key: tuple[str, float]) -> Worker:
         """A new worker.
@@ -111,7 +118,6 @@ class Workers:
 
         if self._owner != os.getpid():
             self._place, self._owner = tempfile.mkdtemp(prefix="toolhand-monty-"), os.getpid()
-            atexit.register(shutil.rmtree, self._place, ignore_errors=True)
             Path(self._place).chmod(0o711)
             Path(self._place, "root").mkdir()
         path = Path(self._place, f"{jail}-{seconds:g}")

@@ -6,7 +6,6 @@ import atexit
 import contextlib
 import os
 import select
-import shutil
 import signal
 import socket
 import subprocess
@@ -15,17 +14,18 @@ import sysconfig
 import tempfile
 import threading
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from toolhand.jails.inside.frames import Frames
-from toolhand.jails.kernel import Room
+from toolhand.jails.kernel import Room, remove_tree
 from toolhand.jails.ring import Ring
 from toolhand.jails.runs import SandboxError
 
 START: Final = str(Path(__file__).parent / "inside" / "start.py")
 _START_SECONDS: Final = 60.0
-_MOST_FILES: Final = 4_096
+_MOST_FILES, _MOST_THREADS, _LONGEST_PATH = 4_096, 256, 2_000
 _SHARED: Final = (
     "/lib",
     "/lib64",
@@ -37,6 +37,7 @@ _SHARED: Final = (
 )
 
 
+@cache
 def readable_paths() -> tuple[str, ...]:
     """What an interpreter and its libraries are loaded from, and nothing of the user's."""
     paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")} | set(
@@ -80,20 +81,38 @@ class Child:
         gone.poll(2_000)
         os.close(self.process)
         if self.work:
-            shutil.rmtree(self.work, ignore_errors=True)
+            remove_tree(self.work)
         for descriptor in (self.incoming, self.printed):
             with contextlib.suppress(OSError):
                 os.close(descriptor)
 
     def is_too_big(self) -> bool:
-        """Whether its folder holds more than it may; a file system in memory has a bound of its own."""
-        size = count = 0
-        with contextlib.suppress(OSError):
-            for folder, _, names in os.walk(self.work) if self.work else ():
-                count += len(names) + 1
-                size += sum(os.lstat(f"{folder}/{name}").st_blocks * 512 for name in names)
-                if size > self.files_mb * 2**20 or count > _MOST_FILES:
-                    return True
+        """Whether it has more threads than it may, or its folder holds more; a file system in memory has a bound of its own."""
+        return self._threads > _MOST_THREADS or (bool(self.work) and self._is_full())
+
+    @property
+    def _threads(self) -> int:
+        """How many threads it has. No limit of the kernel's counts those of one process."""
+        with contextlib.suppress(OSError, ValueError, StopIteration):
+            facts = Path(f"/proc/self/fdinfo/{self.process}").read_text("ascii").splitlines()
+            pid = next(fact.split()[1] for fact in facts if fact.startswith("Pid:"))
+            return int(Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rsplit(")", 1)[1].split()[17])
+        return 0
+
+    def _is_full(self) -> bool:
+        size, count, waiting = 0, 0, [self.work]
+        while waiting:
+            folder = waiting.pop()
+            with contextlib.suppress(OSError), os.scandir(folder) as entries:
+                for entry in entries:
+                    count += 1
+                    size += entry.stat(follow_symlinks=False).st_blocks * 512
+                    if size > self.files_mb * 2**20 or count > _MOST_FILES:
+                        return True
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+            if len(folder) > _LONGEST_PATH:
+                return True
         return False
 
 
@@ -122,9 +141,11 @@ class Zygote:
         Raises:
             SandboxError: when it cannot be closed in.
         """
-        # Where many run at once, or a thread each, a second on the wall may be several of the processor's.
-        room = Room(readable_paths(), memory_mb=memory_mb, cpu_seconds=int(seconds * 4) + 1)
-        return self._ring.take(room.words)
+        return self._ring.take(_words(memory_mb, seconds))
+
+    def ready(self, *, memory_mb: int, seconds: float) -> Child | None:
+        """The same, where one is ready and need not be waited for."""
+        return self._ring.ready(_words(memory_mb, seconds))
 
     def retire(self, child: Child) -> None:
         """Takes a used one away, behind the caller's back."""
@@ -139,7 +160,7 @@ class Zygote:
             if self._process is not None:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self._process.wait(2)
-            shutil.rmtree(self._place, ignore_errors=True)
+            remove_tree(self._place)
         self._channel = None
 
     def _child(self, key: tuple[str, ...]) -> Child:
@@ -203,9 +224,14 @@ class Zygote:
             ours.close()
             os.close(printed)
             if room.work:
-                shutil.rmtree(room.work, ignore_errors=True)
+                remove_tree(room.work)
             raise
         return Child(ours.fileno(), ours.detach(), printed, process, room.work, room.files_mb)
+
+
+def _words(memory_mb: int, seconds: float) -> tuple[str, ...]:
+    # Where many run at once, or a thread each, a second on the wall may be several of the processor's.
+    return Room(readable_paths(), memory_mb=memory_mb, cpu_seconds=int(seconds * 4) + 1).words
 
 
 def _closed_in(channel: socket.socket, child: socket.socket) -> int:

@@ -6,12 +6,15 @@ import atexit
 import contextlib
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
+_PAUSE_SECONDS: Final = 0.005
+"""A short run is over by then, and has the processor to itself."""
 
 
 class Ring(Generic[K, T]):
@@ -38,6 +41,17 @@ class Ring(Generic[K, T]):
 
     def take(self, key: K) -> T:
         """One for this key, made now where none is ready."""
+        found = self.ready(key)
+        if found is not None:
+            return found
+        try:
+            with self._making:
+                return self._make(key)
+        finally:
+            self._refill()
+
+    def ready(self, key: K) -> T | None:
+        """One for this key, where one is ready; those for another are ended."""
         if self._owner != os.getpid():  # a forked host: what is ready is its parent's
             self._begin()
         old: list[T] = []
@@ -46,15 +60,10 @@ class Ring(Generic[K, T]):
                 old, self._key = list(self._ready), key
                 self._ready.clear()
             found = self._ready.popleft() if self._ready else None
-        for one in old:
-            self._drop(one)
-        try:
-            if found is not None:
-                return found
-            with self._making:
-                return self._make(key)
-        finally:
+        self._used.extend(old)
+        if found is not None or old:
             self._refill()
+        return found
 
     def retire(self, one: T) -> None:
         """Ends one that has been used, behind the caller's back; it must not be able to do anything any more."""
@@ -90,6 +99,7 @@ class Ring(Generic[K, T]):
     def _keep_full(self) -> None:
         while True:
             self._wanted.wait()
+            time.sleep(_PAUSE_SECONDS)
             self._wanted.clear()
             with contextlib.suppress(Exception):  # whoever needs one finds out why
                 self._drop_used()

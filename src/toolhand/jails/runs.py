@@ -7,14 +7,15 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from toolhand.core.errors import SettingsError
+from toolhand.jails.watching import WATCH
 from toolhand.parsing.programs.outcomes import Kind
 
 MOST_ARGUMENT_BYTES: Final = 1_000_000
+_LOOK_SECONDS: Final = 0.05
 Answer = dict[str, Any]
 """`{"value": …}`, or `{"error": sentence, "code": code}`."""
 
@@ -47,16 +48,12 @@ class Answers(Protocol):
         """The parameters of each tool by its name, in order."""
         ...
 
-    def start(self, name: str, arguments: Mapping[str, Any]) -> Future[Answer]:
-        """Starts a call; its answer comes in time.
+    def start(self, name: str, arguments: Mapping[str, Any]) -> asyncio.Future[Answer]:
+        """Starts a call, in the event loop; its answer comes in time.
 
         Raises:
             Ended: when the program may make no more.
         """
-        ...
-
-    def stop(self) -> None:
-        """Cancels the calls that still run: nobody waits for them any more."""
         ...
 
 
@@ -70,7 +67,7 @@ class NoTools:
         """None."""
         return {}
 
-    def start(self, name: str, arguments: Mapping[str, Any]) -> Future[Answer]:
+    def start(self, name: str, arguments: Mapping[str, Any]) -> asyncio.Future[Answer]:
         """There is nothing to start.
 
         Raises:
@@ -78,9 +75,6 @@ class NoTools:
         """
         del name, arguments
         raise Ended("calls")
-
-    def stop(self) -> None:
-        """There is nothing to cancel."""
 
 
 class Stop:
@@ -94,24 +88,31 @@ class Stop:
         self.seconds = seconds
         self.kind: Kind | None = None
         self.deadline = math.inf
-        self.watch: asyncio.TimerHandle | None = None
         self._lock = threading.Lock()
         self._kill: Callable[[], None] | None = None
+        self._is_too_big: Callable[[], bool] | None = None
 
     @property
     def left(self) -> float:
         """Seconds until the program is ended, not below 0."""
         return max(0.0, self.deadline - time.monotonic())
 
-    def begin(self, kill: Callable[[], None]) -> None:
-        """From now on the program runs, and `kill` ends it; it is called at once where that was asked for already."""
+    def begin(self, kill: Callable[[], None], is_too_big: Callable[[], bool] | None = None) -> None:
+        """From now on the program runs, and its time too.
+
+        Args:
+            kill: ends it; called at once where that was asked for already.
+            is_too_big: whether it has taken more than it may, asked now and then.
+        """
         with self._lock:
-            self.deadline, self._kill = time.monotonic() + self.seconds, kill
+            self.deadline, self._kill, self._is_too_big = time.monotonic() + self.seconds, kill, is_too_big
             if self.kind is not None:
                 kill()
+        WATCH.add(self)
 
     def end(self) -> None:
         """The program has ended: there is nothing to kill any more."""
+        WATCH.drop(self)
         with self._lock:
             self._kill = None
 
@@ -122,6 +123,18 @@ class Stop:
                 self.kind = kind
                 if self._kill is not None:
                     self._kill()
+
+    def look(self) -> float | None:
+        """Ends the program where its time is over or it has taken too much; gives when to look again."""
+        if not self.left:
+            self.stop("time")
+        elif self._is_too_big is None:
+            return self.deadline
+        elif self._is_too_big():
+            self.stop("memory")
+        else:
+            return min(self.deadline, time.monotonic() + _LOOK_SECONDS)
+        return None
 
 
 @dataclass(slots=True)
@@ -144,5 +157,6 @@ class Ran:
 
     def print(self, text: str) -> None:
         """Takes text that was printed, as far as there is room."""
-        self.output.append(text[: max(0, self.most - self.length)])
+        if self.length < self.most:
+            self.output.append(text[: self.most - self.length])
         self.length += len(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -11,6 +12,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -151,4 +153,6 @@ def _overrun(rooms: Rooms) -> str:
 def _ran(rooms: Rooms, code: str, seconds: float) -> Ran:
     limits = Limits(seconds=seconds, memory_mb=64)
     with contextlib.closing(rooms.child(memory_mb=64, seconds=limits.seconds)) as child:
-        return Conversation(child, NoTools(), limits, Stop(seconds)).run(code)
+        going = Conversation(child, NoTools(), limits, Stop(seconds)).run(code)
+        with ThreadPoolExecutor(1) as other:  # whoever asks may have a loop that runs
+            return other.submit(asyncio.run, going).result()

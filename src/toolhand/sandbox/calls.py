@@ -58,7 +58,7 @@ def extra_argument(bound: BoundCall, language: str) -> ToolError | None:
 
 
 class Calls:
-    """The calls of one program, in whatever thread it runs.
+    """The calls of one program.
 
     Args:
         tools: what it may call.
@@ -76,11 +76,11 @@ class Calls:
         self.results: dict[str, ToolResult] = {}
         self.ended: Ended | None = None
         self._most, self._prefix, self._dispatch = most, prefix, dispatch or self._own
-        self._loop = asyncio.get_running_loop() if most else None
-        self._running: set[Future[Answer]] = set()
+        self._loop = asyncio.get_running_loop()
+        self._running: set[asyncio.Task[Answer]] = set()
         self._known: list[tuple[str, Answer]] = []
         self._answers: dict[int, tuple[str, Answer]] = {}
-        self._place, self._is_stopped = 0, False
+        self._place = 0
 
     @property
     def parameters(self) -> dict[str, list[str]]:
@@ -90,9 +90,30 @@ class Calls:
     def begin_anew(self) -> None:
         """From now on the first calls are answered with what they got before, as long as they are the same."""
         self._known = [self._answers[place] for place in sorted(self._answers)]
-        self._place, self.ended, self._is_stopped = 0, None, False
+        self._place, self.ended = 0, None
 
-    def start(self, name: str, arguments: Mapping[str, Any]) -> Future[Answer]:
+    def start_from_thread(self, name: str, arguments: Mapping[str, Any]) -> Future[Answer]:
+        """Starts a call from another thread than the event loop's; its answer, or `Ended`, comes in time."""
+        done: Future[Answer] = Future()
+
+        def begin() -> None:
+            try:
+                self.start(name, arguments).add_done_callback(pass_on)
+            except Ended as ended:
+                done.set_exception(ended)
+
+        def pass_on(going: asyncio.Future[Answer]) -> None:
+            if going.cancelled():
+                done.cancel()
+            elif (error := going.exception()) is not None:
+                done.set_exception(error)
+            else:
+                done.set_result(going.result())
+
+        self._loop.call_soon_threadsafe(begin)
+        return done
+
+    def start(self, name: str, arguments: Mapping[str, Any]) -> asyncio.Future[Answer]:
         """Starts a call; its answer comes in time.
 
         Raises:
@@ -102,29 +123,27 @@ class Calls:
             raise self.ended
         place, self._place = self._place, self._place + 1
         asked = digest(name, canonical(arguments))
-        done: Future[Answer] = Future()
         if place < len(self._known):
             before, answer = self._known[place]
             if before == asked:
-                done.set_result(answer)
-                return done
+                known: asyncio.Future[Answer] = self._loop.create_future()
+                known.set_result(answer)
+                return known
             if not all(
                 call.name in self.tools and self.tools[call.name].repeatable for call in self.made[place:]
             ):
                 raise self._end(Ended("replay"))
             self._known = self._known[:place]
-        if place >= self._most or self._loop is None:
+        if place >= self._most:
             raise self._end(Ended("calls"))
-        done = asyncio.run_coroutine_threadsafe(self._answer(place, asked, name, arguments), self._loop)
+        done = self._loop.create_task(self._answer(place, asked, name, arguments))
         self._running.add(done)
         done.add_done_callback(self._running.discard)
-        if self._is_stopped:  # meanwhile, in the loop's thread, before it stood among those that run
-            done.cancel()
         return done
 
     def stop(self) -> None:
-        """Cancels the calls that still run: nobody waits for them any more."""
-        self.ended, self._is_stopped = self.ended or Ended("crashed"), True
+        """Cancels the calls that still run: nobody waits for them any more. None starts after it."""
+        self.ended = self.ended or Ended("crashed")
         for one in list(self._running):
             one.cancel()
 

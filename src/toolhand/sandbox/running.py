@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 import time
 import uuid
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from toolhand.arguments.expectation import stand_in
 from toolhand.arguments.plans import tool_shape
@@ -29,9 +29,8 @@ from toolhand.sandbox.backends import NotHere, SandboxBackend
 from toolhand.sandbox.calls import Calls, Dispatch, extra_argument
 from toolhand.toolset import Toolset
 
-T = TypeVar("T")
-_GRACE_SECONDS: Final = 0.03
-"""A backend ends a program by itself; the loop, which may be busy, does so this much later."""
+_FOUND: dict[int, tuple[SandboxBackend, tuple[str, ...]]] = {}
+"""The backends that were seen to hold, with their walls."""
 
 
 def run_code(code: str, tools: Any = (), **options: Any) -> Outcome:
@@ -106,7 +105,7 @@ class _Program:
                 return self._refused(problems)
         if backend != "auto":
             only = plugins.member("sandbox.backends", backend, "BACKEND")
-            return await self._run_in(only, await _thread(only.walls))
+            return await self._run_in(*await _tried(only))
         return await self._run_in_one_of(beyond_monty(tree))
 
     async def _run_in_one_of(self, beyond: str) -> Outcome:
@@ -131,12 +130,8 @@ class _Program:
         self, backend: SandboxBackend, walls: tuple[str, ...], *, may_go_on: bool = False
     ) -> Outcome:
         seconds = min(self.limits.seconds, self.calls.context.seconds_left or self.limits.seconds)
-        stop, loop = Stop(seconds), asyncio.get_running_loop()
-        running = asyncio.ensure_future(
-            _thread(lambda: backend.run(self.code, self.calls, self.limits, stop))
-        )
-        watch = loop.call_later(seconds + _GRACE_SECONDS, self._watch, stop)
-        ran, error = Ran(0), None
+        stop, ran, error = Stop(seconds), Ran(0), None
+        running = asyncio.ensure_future(backend.run(self.code, self.calls, self.limits, stop))
         try:
             ran = await asyncio.shield(running)
         except asyncio.CancelledError:
@@ -155,22 +150,13 @@ class _Program:
             said = WORDS[self.language]["unsupported"].format(said=f"{lacking}.")
             error = self._error("unsupported", said)
         finally:
-            watch.cancel()
-            stop.watch.cancel() if stop.watch else None
+            self.calls.stop()
         if ran.error is not None:
             kind, name, text, line = ran.error
             facts = {**self._facts, "memory": min(self.limits.memory_mb, backend.most_memory_mb)}
             said = f"{name}: {text}" if kind == "exception" else WORDS[self.language][kind].format(**facts)
             error = self._error(kind, said, line)
         return self._outcome(ran, backend.name, walls, error)
-
-    def _watch(self, stop: Stop) -> None:
-        """Ends the program should its backend not have done so; what it took to start is not the program's."""
-        left = stop.deadline + _GRACE_SECONDS - time.monotonic()
-        if left <= 0:
-            stop.stop("time")
-        else:
-            stop.watch = asyncio.get_running_loop().call_later(min(left, stop.seconds), self._watch, stop)
 
     @property
     def _facts(self) -> dict[str, Any]:
@@ -218,15 +204,16 @@ class _Program:
         )
 
 
-async def _thread(function: Callable[[], T]) -> T:
-    found: T = await THREADS.run(function, tool="toolhand.sandbox")
-    return found
+async def _tried(backend: SandboxBackend) -> tuple[SandboxBackend, tuple[str, ...]]:
+    """A backend with its walls, once they were seen to hold."""
+    if id(backend) not in _FOUND:
+        _FOUND[id(backend)] = (backend, await THREADS.run(backend.walls, tool="toolhand.sandbox"))
+    return _FOUND[id(backend)]
 
 
 async def _there(name: str) -> tuple[tuple[SandboxBackend, tuple[str, ...]] | None, str]:
     """A backend with its walls, or why it cannot be used."""
-    backend: SandboxBackend = plugins.member("sandbox.backends", name, "BACKEND")
     try:
-        return (backend, await _thread(backend.walls)), ""
+        return await _tried(plugins.member("sandbox.backends", name, "BACKEND")), ""
     except (SandboxError, ImportError) as error:  # an extra, or a module of another system
         return None, str(error)

@@ -20,10 +20,14 @@ def encoded(frame: dict[str, Any]) -> bytes:
 
 
 class Frames:
-    """Puts frames together from what comes in pieces."""
+    """Puts frames together from what comes in pieces.
 
-    def __init__(self) -> None:
-        self._buffer = bytearray()
+    Args:
+        most: how many bytes one may have.
+    """
+
+    def __init__(self, most: int = MOST_BYTES) -> None:
+        self._buffer, self._most = bytearray(), most
 
     def feed(self, piece: bytes) -> list[dict[str, Any]]:
         """The frames that are whole now.
@@ -35,7 +39,7 @@ class Frames:
         found = []
         while len(self._buffer) >= 4:
             (size,) = struct.unpack_from("<I", self._buffer)
-            if size > MOST_BYTES:
+            if size > self._most:
                 raise FrameError("too large")
             if len(self._buffer) < 4 + size:
                 break

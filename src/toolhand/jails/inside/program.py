@@ -26,7 +26,7 @@ from toolhand.jails.inside.awaiting import awaited_calls
 from toolhand.jails.inside.frames import Frames, encoded
 
 SOURCE: Final = "<program>"
-_MOST_TEXT, _DEEPEST, _MOST_FILES = 2_000, 100, 8 * 2**20
+_MOST_TEXT, _DEEPEST, _MOST_FILES, _PART = 2_000, 100, 8 * 2**20, 2**19
 _KINDS: Final = (".png", ".jpg", ".jpeg", ".csv", ".json", ".txt", ".md")
 
 
@@ -247,9 +247,9 @@ def _send_files(wire: _Wire) -> None:
     for name in sorted(os.listdir())[:100]:  # noqa: PTH208
         if name.lower().endswith(_KINDS) and os.path.isfile(name) and os.path.getsize(name) <= left:  # noqa: PTH113, PTH202
             with open(name, "rb") as file:  # noqa: PTH123
-                content = file.read(left)
-            left -= len(content)
-            wire.send({"file": name, "content": base64.b64encode(content).decode()})
+                while part := file.read(min(_PART, left)):
+                    left -= len(part)
+                    wire.send({"file": name, "content": base64.b64encode(part).decode()})
 
 
 def main() -> None:

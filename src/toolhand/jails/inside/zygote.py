@@ -12,9 +12,9 @@ import gc
 import importlib
 import os
 import select
-import shutil
 import signal
 import socket
+import time
 
 from toolhand.jails import kernel, landlock, namespaces
 from toolhand.jails.inside import program
@@ -26,7 +26,12 @@ def serve(channel: socket.socket, jail: str, place: str) -> None:
     """Forks at the host's request until the host is gone; then everything below is gone too."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel takes the ended ones away
     host = os.getppid()
-    signal.signal(signal.SIGTERM, lambda *_: os.getppid() == host or os._exit(0))
+
+    def ended(*_: object) -> None:
+        if os.getppid() != host:
+            _leave(place)
+
+    signal.signal(signal.SIGTERM, ended)
     kernel.control(1, signal.SIGTERM)  # comes too when only the host's thread has ended
     channel.send(b"ready")
     poller = select.poll()
@@ -35,8 +40,7 @@ def serve(channel: socket.socket, jail: str, place: str) -> None:
         poller.poll()
         request, descriptors, _, _ = socket.recv_fds(channel, 65536, 2)
         if not request:
-            shutil.rmtree(os.path.dirname(place), ignore_errors=True)  # noqa: PTH120 - a host that was killed could not
-            os._exit(0)  # each child asked to be killed when this process ends
+            _leave(place)
         me, pid = os.getpid(), -1
         with contextlib.suppress(OSError):
             pid = os.fork()
@@ -50,6 +54,17 @@ def serve(channel: socket.socket, jail: str, place: str) -> None:
         for descriptor in descriptors:
             os.close(descriptor)
         channel.send(b"forked" if pid > 0 else b"no process could be forked")
+
+
+def _leave(place: str) -> None:
+    """Ends this process, and with it each child, which has asked for that; what they leave is removed when they are gone."""
+    me = os.getpid()
+    if os.fork() == 0:
+        while os.getppid() == me:
+            time.sleep(0.01)
+        time.sleep(0.05)
+        kernel.remove_tree(os.path.dirname(place))  # noqa: PTH120
+    os._exit(0)
 
 
 def _become(words: list[str], jail: str, place: str, channel: int, output: int) -> None:
@@ -77,8 +92,10 @@ def _become(words: list[str], jail: str, place: str, channel: int, output: int) 
 
 def _tell() -> None:
     """Hands the host a descriptor of this process, by which it can be killed and no other; the filter forbids it later."""
+    process = os.pidfd_open(os.getpid())
     with socket.socket(fileno=os.dup(3)) as pair:
-        socket.send_fds(pair, [b"closing in"], [os.pidfd_open(os.getpid())])
+        socket.send_fds(pair, [b"closing in"], [process])
+    os.close(process)
 
 
 def main(descriptor: str, jail: str, place: str, manner: str) -> None:

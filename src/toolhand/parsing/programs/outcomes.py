@@ -122,7 +122,7 @@ class Outcome:
 WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
     "en": {
         "time": "The program was stopped after {seconds:g} seconds.",
-        "memory": "The program needed more than its {memory} MB of memory.",
+        "memory": "The program needed more than its {memory} MB of memory, or more files or threads than it may have.",
         "output": "The value of the last line is larger than {output} kB: end with less, or print what matters.",
         "calls": "The program was stopped: it made more than {calls} tool calls.",
         "crashed": "The program's process ended before the program did: a crash, an exit, or something that is not allowed.",
@@ -135,7 +135,7 @@ WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
     },
     "zh": {
         "time": "程序运行超过 {seconds:g} 秒，已停止。",
-        "memory": "程序需要的内存超过了 {memory} MB。",
+        "memory": "程序需要的内存超过了 {memory} MB，或文件、线程超过了允许的数量。",
         "output": "最后一行的值超过 {output} kB：请返回更少的内容，或只打印需要的部分。",
         "calls": "程序已停止：工具调用超过了 {calls} 次。",
         "crashed": "程序的进程在程序结束之前就终止了：崩溃、退出，或做了不允许的事。",

@@ -1,4 +1,4 @@
-"""What runs programs: one file a backend, each with `BACKEND`, whose `run` works in a thread of its own."""
+"""What runs programs: one file a backend, each with `BACKEND`, with its `run` in the event loop."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SandboxBackend(Protocol):
         """
         ...
 
-    def run(self, code: str, calls: Calls, limits: Limits, stop: Stop) -> Ran:
+    async def run(self, code: str, calls: Calls, limits: Limits, stop: Stop) -> Ran:
         """Runs one program to its end.
 
         Raises:

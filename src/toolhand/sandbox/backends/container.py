@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 
-from toolhand.jails.containers import Containers, holding_engine
+from toolhand.execution.threads import THREADS
+from toolhand.jails.containers import Container, Containers, holding_engine
 from toolhand.jails.conversing import Conversation
 from toolhand.jails.runs import Ran, Stop
 from toolhand.parsing.programs.outcomes import Limits
@@ -32,14 +32,18 @@ class ContainerBackend:
             self._held = self._held or holding_engine()
             return (self._held.engine, "no network", "cgroups")
 
-    def run(self, code: str, calls: Calls, limits: Limits, stop: Stop) -> Ran:
+    async def run(self, code: str, calls: Calls, limits: Limits, stop: Stop) -> Ran:
         """Runs one program to its end."""
+        child = await THREADS.run(lambda: self._child(limits), tool="toolhand.sandbox")
+        try:
+            return await Conversation(child, calls, limits, stop).run(code)
+        finally:
+            await THREADS.run(child.close, tool="toolhand.sandbox")
+
+    def _child(self, limits: Limits) -> Container:
         self.walls()
         assert self._held is not None  # noqa: S101 - for the type
-        with contextlib.closing(
-            self._held.child(memory_mb=limits.memory_mb, seconds=limits.seconds)
-        ) as child:
-            return Conversation(child, calls, limits, stop).run(code)
+        return self._held.child(memory_mb=limits.memory_mb, seconds=limits.seconds)
 
 
 BACKEND = ContainerBackend()

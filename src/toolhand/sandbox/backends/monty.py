@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final
 
+from toolhand.execution.threads import THREADS
 from toolhand.jails.inside.awaiting import awaited_calls
 from toolhand.jails.monty_workers import MOST_MEMORY_MB, Worker, Workers, library
 from toolhand.jails.ring import Ring
@@ -64,20 +65,23 @@ class MontyBackend:
         """Ends what is kept ready."""
         self._ring.clear()
 
-    def run(self, code: str, calls: Calls, limits: Limits, stop: Stop) -> Ran:
+    async def run(self, code: str, calls: Calls, limits: Limits, stop: Stop) -> Ran:
         """Runs one program to its end.
 
         Raises:
             NotHere: when Monty lacks what it needs.
             Ended: when its calls end it.
         """
+        ran: Ran = await THREADS.run(lambda: self._run(code, calls, limits, stop), tool="toolhand.sandbox")
+        return ran
+
+    def _run(self, code: str, calls: Calls, limits: Limits, stop: Stop) -> Ran:
         worker = self._ring.take((self.walls()[0], limits.seconds))
         stop.begin(worker.kill)
         try:
             return _Running(library(), worker.session, code, calls, limits, stop).run()
         finally:
             stop.end()
-            calls.stop()
             worker.kill()
             self._ring.retire(worker)
 
@@ -129,7 +133,7 @@ class _Running:
             name, arguments = self._asked(state)
             if name == "parallel":
                 return state.resume(self._side_by_side(arguments["calls"]))
-            done = self.calls.start(name, arguments)
+            done = self.calls.start_from_thread(name, arguments)
         except (TypeError, ValueError) as error:
             return state.resume({"exc_type": type(error).__name__, "message": str(error)[:2_000]})
         if (state.position.start, state.position.end) in self._later:
@@ -178,7 +182,8 @@ class _Running:
         if not all(isinstance(one, list) and len(one) == 2 and isinstance(one[1], dict) for one in wanted):
             raise TypeError("api.parallel takes a list of (name, {argument: value}) pairs")
         answers = [
-            self._awaited(one) for one in [self.calls.start(str(name), named) for name, named in wanted]
+            self._awaited(one)
+            for one in [self.calls.start_from_thread(str(name), named) for name, named in wanted]
         ]
         failed = [answer for answer in answers if "error" in answer]
         return _resumed(failed[0] if failed else {"value": [answer["value"] for answer in answers]})
@@ -235,6 +240,8 @@ def _named(name: str) -> Any:
 
 def _places(code: str, calls: Calls) -> set[tuple[int, int]]:
     """Where, in bytes, the calls stand that are to be awaited."""
+    if "async" not in code and "await" not in code:
+        return set()
     found = awaited_calls(ast.parse(code), calls.names)
     starts = [0]
     for line in code.encode().split(b"\n"):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
+from toolhand.execution.threads import THREADS
 from toolhand.jails.conversing import Conversation
 from toolhand.jails.processes import Zygote
 from toolhand.jails.runs import Ran, Stop
@@ -37,12 +38,15 @@ class ProcessBackend:
         """
         return (holding(self._jails), "seccomp")
 
-    def run(self, code: str, calls: Calls, limits: Limits, stop: Stop) -> Ran:
+    async def run(self, code: str, calls: Calls, limits: Limits, stop: Stop) -> Ran:
         """Runs one program to its end."""
         zygote = self._zygotes[self.walls()[0]]
-        child = zygote.child(memory_mb=limits.memory_mb, seconds=limits.seconds)
+        room: dict[str, Any] = {"memory_mb": limits.memory_mb, "seconds": limits.seconds}
+        child = zygote.ready(**room) or await THREADS.run(
+            lambda: zygote.child(**room), tool="toolhand.sandbox"
+        )
         try:
-            return Conversation(child, calls, limits, stop).run(code)
+            return await Conversation(child, calls, limits, stop).run(code)
         finally:
             zygote.retire(child)
 
