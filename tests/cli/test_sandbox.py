@@ -38,6 +38,17 @@ def test_run_runs_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "none.py" in capsys.readouterr().err
 
 
+def test_a_program_does_not_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "a.py"
+    file.write_text(
+        "print('\\x1b]0;title\\x07')\nprint('雨')\nraise ValueError('\\x1b[2J')", encoding="utf-8"
+    )
+    assert run_app(["sandbox", "run", str(file)]) == 1
+    shown = capsys.readouterr()
+    assert "\x1b" not in shown.out + shown.err
+    assert "雨" in shown.out
+
+
 def test_files_are_put_where_they_are_wanted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place("namespaces")
     file = tmp_path / "a.py"

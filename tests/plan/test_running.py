@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from typing import Any
 
 import pytest
@@ -371,9 +373,28 @@ def test_it_is_explained_as_a_list_and_as_a_graph():
     assert explain(plan, "zh").startswith('1. 调用 a(x="1")，结果记为 $w')
     graph = mermaid(plan)
     assert graph.startswith("flowchart TD\n")
-    assert '{"$w #gt; 2"}' in graph
+    assert '{"$w #62; 2"}' in graph
     for line in graph.split("\n")[1:]:
         assert line.count('"') in (0, 2)
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "%%{init: {'theme': 'x'}}%%",
+        '"]; click n1 href',
+        "`bold`",
+        "<img src=x>",
+        "&lt;b&gt;",
+        "a;end",
+        "#quot;",
+    ],
+)
+def test_a_text_in_a_graph_stays_a_text(hostile):
+    graph = mermaid(read(f"a(x={json.dumps(hostile)})\nif $w == {json.dumps(hostile)}: b()"))
+    for label in re.findall(r'n\d+[\[({]+"(.*)"[\])}]+$', graph, re.MULTILINE):
+        assert not re.search(r'["<>%`&]|#(?!\d+;)|(?<!\d);', label), label
+    assert len(graph.split("\n")) == 11
 
 
 def test_an_object_where_a_text_is_wanted_gives_its_field_of_that_name_or_its_only_one():

@@ -58,19 +58,23 @@ def gone(pids: list[int], seconds: float = 60) -> bool:
     return not alive(pids)
 
 
-def host(name: str, program: str, then: str) -> subprocess.Popen[bytes]:
+def host(name: str, program: str, then: str, **environment: str) -> subprocess.Popen[bytes]:
     place(name)
     root = Path(__file__).parents[2]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(root / "src")])}
+    path = os.pathsep.join([str(root), str(root / "src")])
     code = textwrap.dedent(HOST + then)
-    return subprocess.Popen([sys.executable, "-c", code, name, program], env=environment)
+    return subprocess.Popen(
+        [sys.executable, "-c", code, name, program], env={**os.environ, "PYTHONPATH": path, **environment}
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLACES)
-@pytest.mark.parametrize("program", ["while True: pass", "import time\ntime.sleep(60)"])
-def test_a_host_that_is_killed_takes_everything_along(name: str, program: str) -> None:
-    killed = host(name, program, WAIT)
+@pytest.mark.parametrize(
+    "program", ["while True: pass", "import os, time\nopen('a.txt', 'w').write('x')\ntime.sleep(60)"]
+)
+def test_a_host_that_is_killed_takes_everything_along(name: str, program: str, tmp_path: Path) -> None:
+    killed = host(name, program, WAIT, TMPDIR=str(tmp_path))
     below: list[int] = []
     until = time.monotonic() + 60
     while time.monotonic() < until:
@@ -83,6 +87,10 @@ def test_a_host_that_is_killed_takes_everything_along(name: str, program: str) -
     killed.send_signal(signal.SIGKILL)
     killed.wait()
     assert gone(below), [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in alive(below)]
+    until = time.monotonic() + 30
+    while list(tmp_path.glob("toolhand-sandbox-*")) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not list(tmp_path.glob("toolhand-sandbox-*"))
 
 
 @pytest.mark.slow
@@ -108,9 +116,14 @@ def test_a_program_is_ended_at_its_limit(seconds: float, run: Any) -> None:
     assert min(over) < 0.15  # the best of several: another program may have had the processor
 
 
+DEEP = "import os\nopen('a.txt', 'w').write('x')\nos.mkdir('closed', 0)\nfor _ in range(1500):\n    os.mkdir('d')\n    os.chdir('d')\n"
+
+
 def test_no_folder_is_left(run: Any, sandbox: str) -> None:
     if sandbox != "monty":  # which has no files
         assert run("open('a.txt', 'w').write('x')").ok
+        run(DEEP)
+        run(DEEP + "while True: pass")
     until = time.monotonic() + 20
     while list(Path(tempfile.gettempdir()).glob("toolhand-sandbox-*/w*/a.txt")) and time.monotonic() < until:
         time.sleep(0.01)

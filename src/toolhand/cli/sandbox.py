@@ -14,11 +14,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from toolhand.cli.load import load_tools
+from toolhand.cli.shown import tell
 from toolhand.cli.words import say
 from toolhand.core import plugins
 from toolhand.core.context import RunContext
 from toolhand.core.errors import MissingExtraError, SettingsError
 from toolhand.core.language import language_of_person
+from toolhand.core.plain import plain
 from toolhand.sandbox import Limits, SandboxError, run_code
 
 HELP = say(
@@ -111,22 +113,20 @@ def run(
         backend=backend,
         context=RunContext(language=language_of_person()),
     )
-    typer.echo(outcome.output, nl=False)
+    typer.echo(plain(outcome.output), nl=False)
     if outcome.value is not None:
-        typer.echo(_shown(outcome.value))
+        tell(_shown(outcome.value))
     for name, content in outcome.files.items():
         if into is None:
-            typer.echo(
-                say(
-                    f"it left {name}: give --files FOLDER to keep it", f"留下了 {name}：用 --files 目录 保存"
-                ),
-                err=True,
+            kept = say(
+                f"it left {name}: give --files FOLDER to keep it", f"留下了 {name}：用 --files 目录 保存"
             )
+            tell(kept, is_err=True)
         else:
             into.mkdir(parents=True, exist_ok=True)
             (into / name).write_bytes(content)
     if outcome.error is not None:
-        typer.echo(f"{say('error', '错误')}: {outcome.error}", err=True)
+        tell(f"{say('error', '错误')}: {outcome.error}", is_err=True)
     return 0 if outcome.ok else 1
 
 

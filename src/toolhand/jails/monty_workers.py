@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolhand.core.errors import MissingExtraError
+from toolhand.jails.runs import SandboxError
 
 MOST_MEMORY_MB: Final = 64
 """More would let one argument of a tool call fill the host."""
 
+_START_SECONDS: Final = 60.0
 _READABLE: Final = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 
 
@@ -66,9 +68,7 @@ class Workers:
 
     def __init__(self) -> None:
         self._place, self._owner = "", 0
-        atexit.register(
-            self._remove
-        )  # once the ring, which is made later, has ended those that start from it
+        atexit.register(self._remove)  # last, as the ring is made later: first it ends what starts from there
 
     def _remove(self) -> None:
         if self._owner == os.getpid():
@@ -79,15 +79,25 @@ class Workers:
 
         Args:
             key: the jail, and how many seconds its program may take.
+
+        Raises:
+            SandboxError: when it does not start.
         """
-        jail, seconds = key
         monty = library()
+        try:
+            return self._made(monty, *key)
+        except monty.MontyError as error:
+            raise SandboxError(
+                f"monty's worker did not start ({error}): run `toolhand sandbox check`"
+            ) from error
+
+    def _made(self, monty: Any, jail: str, seconds: float) -> Worker:
         pool = monty.Monty(
             binary_path=self._launcher(jail, seconds),
             min_processes=1,
             max_processes=1,
             max_checkouts_per_worker=1,
-            request_timeout=seconds + 1.0,
+            request_timeout=seconds + _START_SECONDS,  # the run itself is watched
         )
         with contextlib.ExitStack() as begun:
             begun.enter_context(pool)

@@ -166,16 +166,7 @@ class Interpreter:
         failures: list[tuple[Step, ToolError]] = []
         for path, step, call, result in ended:
             self.done.append(Done(path=path, step=step, call=call, result=result))
-            self._emit(
-                StepFinished(
-                    plan_id=self.plan_id,
-                    path=path,
-                    line=step.line,
-                    call=call,
-                    result=result,
-                    save_as=step.save_as,
-                )
-            )
+            self._tell(path, step.line, call, result, step.save_as)
             if result.error is not None:
                 failures.append((step, result.error))
             else:
@@ -186,6 +177,16 @@ class Interpreter:
         for step, error in failures:
             if error not in waits:
                 raise _End("failed", error=at_line(error, step.line, self._language))
+
+    def _tell(self, path: str, line: int, call: ToolCall, result: ToolResult, save_as: str = "") -> None:
+        told: dict[str, Any] = {
+            "path": path,
+            "line": line,
+            "call": call,
+            "result": result,
+            "save_as": save_as,
+        }
+        self._emit(StepFinished(plan_id=self.plan_id, **told))
 
     def _keep(self, step: Step, value: Any) -> None:
         if step.save_as:
@@ -258,13 +259,5 @@ class Interpreter:
             id=f"{call.id}.undo", name=back.name, arguments=undo_arguments(back, call, done.result)
         )
         (result,) = await self._dispatch([undoing])
-        self._emit(
-            StepFinished(
-                plan_id=self.plan_id,
-                path=f"{done.path}.undo",
-                line=done.step.line,
-                call=undoing,
-                result=result,
-            )
-        )
+        self._tell(f"{done.path}.undo", done.step.line, undoing, result)
         return Undone(path=done.path, call=undoing, result=result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -17,6 +18,10 @@ _SAID: Final = {
            "elif": "否则，如果 {test}：", "else": "否则：", "for": "对 {items} 中的每个 ${name}：", "parallel": "同时进行：",
            "return": "回答 {value}", "yes": "是", "no": "否", "each": "逐个", "done": "完", "start": "开始", "end": "结束"},
 }  # fmt: skip
+
+
+_STEERING: Final = re.compile('["#<>%`&;]')
+"""What would end a label, open a tag, an entity or a directive (`%%{init}`), or make a label Markdown."""
 
 
 def explain(plan: Plan, language: Language = "en") -> str:
@@ -71,7 +76,7 @@ class _Graph:
     def node(self, opens: str, text: str, closes: str) -> str:
         """A new node's name."""
         self.count += 1
-        safe = text.replace("#", "#35;").replace('"', "#quot;").replace("<", "#lt;").replace(">", "#gt;")
+        safe = _STEERING.sub(lambda found: f"#{ord(found[0])};", text)
         self.lines.append(f'    n{self.count}{opens}"{safe}"{closes}')
         return f"n{self.count}"
 

@@ -26,13 +26,12 @@ from toolhand.parsing.plans.nodes import (
 from toolhand.parsing.plans.texts import PATH, path, reference
 
 _WORDS: Final = {"true": True, "false": False, "null": None, "none": None, "nil": None}
-_LOOP_WORDS: Final = frozenset(["FOR", "IN", "THEN", "LET", "EACH", "WITHIN"])
+_LOOP_WORDS: Final = frozenset(["FOR", "IN", "THEN", "LET", "EACH"])
 _KINDS: Final = {
     "MORE": ">",
     "LESS": "<",
     "AT_LEAST": ">=",
     "AT_MOST": "<=",
-    "SAME": "==",
     "OTHER": "!=",
     "IS": "==",
     "CONTAINS": "contains",

@@ -17,7 +17,7 @@ from toolhand.execution.threads import THREADS
 from toolhand.jails.inside.awaiting import awaited_calls
 from toolhand.jails.monty_workers import MOST_MEMORY_MB, Worker, Workers, library
 from toolhand.jails.ring import Ring
-from toolhand.jails.runs import Answer, Ran, SandboxError, Stop
+from toolhand.jails.runs import MOST_ARGUMENT_BYTES, Answer, Ran, SandboxError, Stop
 from toolhand.parsing.programs.outcomes import Limits
 from toolhand.sandbox.backends import NotHere
 from toolhand.sandbox.calls import Calls
@@ -167,8 +167,9 @@ class _Running:
         Raises:
             TypeError: when they are not.
         """
-        name, values = str(state.function_name), _plain(list(state.args))
-        named = _plain(dict(state.kwargs))
+        name = str(state.function_name)
+        copy = _Copy(MOST_ARGUMENT_BYTES * (10 if name == "parallel" else 1))
+        values, named = copy.of(list(state.args)), copy.of(dict(state.kwargs))
         if name == "parallel":
             return name, {"calls": values[0] if values else named.get("calls", [])}
         if name == "call_tool":
@@ -199,11 +200,13 @@ class _Running:
         return answer
 
     def _end(self, value: Any) -> None:
+        most = self.limits.output_kb * 1024
         try:
-            self.ran.value = _plain(value, is_result=True)
-            if len(json.dumps(self.ran.value)) > self.limits.output_kb * 1024:
-                self.ran.value, self.ran.error = None, ("output", "", "", 0)
-        except (TypeError, ValueError, RecursionError):
+            self.ran.value = _Copy(most, is_result=True).of(value)
+            is_long = len(json.dumps(self.ran.value)) > most
+        except (TypeError, ValueError):
+            is_long = True
+        if is_long:
             self.ran.value, self.ran.error = None, ("output", "", "", 0)
 
     def _told(self, error: Any) -> tuple[Any, str, str, int]:
@@ -255,31 +258,46 @@ def _places(code: str, calls: Calls) -> set[tuple[int, int]]:
     }
 
 
-def _plain(value: Any, depth: int = 0, *, is_result: bool = False) -> Any:
-    """A value of the program's in JSON's types.
+@dataclass(slots=True)
+class _Copy:
+    """Copies a value of the program's in JSON's types. What is in it twice counts twice: a few lists hold one another 2^40 times.
 
-    Raises:
-        TypeError: for another type; of such a part of a result only its type is told.
-        ValueError: when it is nested too deep.
+    Args:
+        left: how many characters of JSON it may still come to, about.
+        is_result: whether of a part that has another type its type is told.
     """
-    kind = type(value)
-    if kind in {str, int, bool, type(None)}:
-        return value
-    if kind is float:
-        return value if value - value == 0 or not is_result else None
-    if depth > 100:
-        raise ValueError("a value is nested more than 100 levels deep")
-    if kind in {list, tuple, set, frozenset}:
-        return [_plain(item, depth + 1, is_result=is_result) for item in value]
-    if kind is dict:
-        return {str(key): _plain(item, depth + 1, is_result=is_result) for key, item in value.items()}
-    if is_result and kind in {Decimal, complex}:
-        return str(value)
-    if hasattr(value, "isoformat"):
-        return value.isoformat()
-    if not is_result:
-        raise TypeError(f"a {kind.__name__} cannot be given to a tool: give text, numbers, lists or dicts")
-    return f"<{getattr(value, 'name', kind.__name__)}>"[:200]
+
+    left: int
+    is_result: bool = False
+
+    def of(self, value: Any, depth: int = 0) -> Any:
+        """The copy.
+
+        Raises:
+            TypeError: for another type.
+            ValueError: when it is too large or nested too deep.
+        """
+        kind = type(value)
+        self.left -= 3 + (len(value) if kind is str else value.bit_length() >> 2 if kind is int else 0)
+        if self.left < 0 or depth > 100:
+            raise ValueError("a value is too large, or nested more than 100 levels deep")
+        if kind in {str, int, bool, type(None)}:
+            return value
+        if kind is float:
+            return value if value - value == 0 or not self.is_result else None
+        if kind in {list, tuple, set, frozenset}:
+            return [self.of(item, depth + 1) for item in value]
+        if kind is dict:
+            return {self.of(str(key), depth): self.of(item, depth + 1) for key, item in value.items()}
+        if self.is_result and kind in {Decimal, complex}:
+            return str(value)
+        if hasattr(value, "isoformat"):
+            return value.isoformat()
+        if not self.is_result:
+            raise TypeError(
+                f"a {kind.__name__} cannot be given to a tool: give text, numbers, lists or dicts"
+            )
+        return f"<{getattr(value, 'name', kind.__name__)}>"[:200]
 
 
 BACKEND = MontyBackend()
