@@ -1,7 +1,7 @@
 """Landlock with seccomp: for machines where a user may make no namespaces, such as Ubuntu since 24.04 (kernel 5.13 and later).
 
-What it does not hide: whether a path whose name is guessed exists, its size and its times (stat), and where a link leads. Nothing can
-be opened, listed, changed or signalled. Source: landlock(7) and the kernel's `userspace-api/landlock`.
+What it does not hide: whether a path whose name is guessed exists, its size and its times (stat), and where a link leads. Nothing
+can be opened, listed, changed or signalled. Source: landlock(7) and the kernel's `userspace-api/landlock`.
 """
 
 from __future__ import annotations
