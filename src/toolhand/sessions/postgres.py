@@ -277,7 +277,8 @@ class PostgresStore(SqlStore):
         }.get(code)
         if why is None and _is_passing(error):
             why = say(
-                f"the server could not be reached for {self._patience:g} seconds: see that it runs, then try again or resume the session",
+                f"the server could not be reached for {self._patience:g} seconds: "
+                "see that it runs, then try again or resume the session",
                 f"{self._patience:g} 秒内无法连接服务器：请确认它在运行，然后重试或继续该会话",
             )
         why = why or f"{type(error).__name__}: {error}"
