@@ -148,6 +148,19 @@ async def test_a_decision_about_no_call_is_named_with_those_that_wait():
     assert (await agent.resume(session, {pending.approval_id: Approve()})).output == "done"
 
 
+@pytest.mark.parametrize(("arguments", "said"), [({"number": "many"}, "number"), ({}, "number")])
+async def test_arguments_that_a_person_changed_wrongly_use_no_decision_up(arguments, said):
+    session = Session("s")
+    agent = Agent(ScriptedModel(script()), tools=[look, delete_order])
+    await agent.run("delete order 7", session=session)
+    with pytest.raises(SettingsError, match="do not fit 'delete_order', and nothing was decided") as caught:
+        await agent.resume(session, {"c2": Edit(arguments)})
+    assert said in str(caught.value)
+    assert ran == []
+    assert (await agent.resume(session, {"c2": Edit({"number": 8})})).output == "done"
+    assert ran == [8]
+
+
 async def test_decisions_given_once_more_are_no_mistake():
     both = asks(("c1", "delete_order", '{"number": 7}'), ("c2", "delete_order", '{"number": 8}'))
     session = Session("s")

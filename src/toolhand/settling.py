@@ -7,6 +7,7 @@ a call that may have had its effect is not run again unless a person says so.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from toolhand.core.approvals import (
     PENDING,
@@ -55,8 +56,9 @@ class Settling:
             decisions: what a person decided, by approval id or call id.
 
         Raises:
-            SettingsError: when one is no decision, is about no call of this run, or when a call that waits is one that the user
-                may not make with the permissions and roles that the run is gone on with.
+            SettingsError: when one is no decision, is about no call of this run, changes arguments into what does not fit the
+                tool, or when a call that waits is one that the user may not make with the permissions and roles that the run is
+                gone on with.
         """
         check_decisions(decisions)
         waiting = {call.id: self._names(call) for call in calls}
@@ -69,6 +71,9 @@ class Settling:
                 continue
             if not any(isinstance(one, Deny) for one in found) and (found or tool.rules.approval):
                 self._check_permitted(call, tool)
+            for name in waiting[call.id]:
+                if isinstance(edit := decisions.get(name), Edit):
+                    self._check_edited(call, edit)
 
     def _names(self, call: ToolCall) -> tuple[str, ...]:
         """What a decision about a call may be given by; what a person was asked with stands last."""
@@ -112,6 +117,16 @@ class Settling:
                     f"resume with {given} as the run had, or decide Deny()",
                     f"“{call.name}”的调用“{call.id}”在等待，但当前用户无权执行："
                     f"请像原来的运行那样在 resume 时给出 {given}，或决定 Deny()",
+                )
+            )
+
+    def _check_edited(self, call: ToolCall, edit: Edit) -> None:
+        bound = self._tools.dispatch.rebind(replace(call, arguments=dict(edit.arguments)), self._context)
+        if isinstance(bound, ToolError):
+            raise SettingsError(
+                say(
+                    f"the changed arguments do not fit '{call.name}', and nothing was decided: {bound.message}",
+                    f"修改后的参数不符合“{call.name}”的要求，尚未作出任何决定：{bound.message}",
                 )
             )
 
