@@ -6,9 +6,9 @@ A program that is begun anew gets the same answers to the same calls, and none o
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any, Final
 
 from toolhand.core.approvals import pending_of
@@ -48,7 +48,7 @@ def extra_argument(bound: BoundCall, language: str) -> ToolError | None:
         if fix.kind == "extra_dropped":
             words = {
                 "name": bound.tool.name,
-                "key": fix.path[2:],
+                "key": fix.path.removeprefix("$").removeprefix("."),
                 "known": ", ".join(bound.tool.properties) or "-",
             }
             return ToolError(
@@ -122,7 +122,8 @@ class Calls:
         if self.ended is not None:
             raise self.ended
         place, self._place = self._place, self._place + 1
-        asked = digest(name, canonical(arguments))
+        text = canonical(arguments)
+        asked = digest(name, text)
         if place < len(self._known):
             before, answer = self._known[place]
             if before == asked:
@@ -136,7 +137,8 @@ class Calls:
             self._known = self._known[:place]
         if place >= self._most:
             raise self._end(Ended("calls"))
-        done = self._loop.create_task(self._answer(place, asked, name, arguments))
+        is_large = len(text) > MOST_ARGUMENT_BYTES
+        done = self._loop.create_task(self._answer(place, asked, name, arguments, is_large=is_large))
         self._running.add(done)
         done.add_done_callback(self._running.discard)
         return done
@@ -151,27 +153,24 @@ class Calls:
         self.ended = self.ended or ended
         return self.ended
 
-    async def _answer(self, place: int, asked: str, name: str, arguments: Mapping[str, Any]) -> Answer:
-        answer = await self._ask(place, asked, name, arguments)
+    async def _answer(
+        self, place: int, asked: str, name: str, arguments: Mapping[str, Any], *, is_large: bool
+    ) -> Answer:
+        answer = _large(name) if is_large else await self._ask(place, asked, name, arguments)
         self._answers[place] = (asked, answer)
         return answer
 
     async def _ask(self, place: int, asked: str, name: str, arguments: Mapping[str, Any]) -> Answer:
-        if len(json.dumps(arguments, default=str)) > MOST_ARGUMENT_BYTES:
-            error = ToolError(
-                code=ErrorCode.INVALID_ARGUMENT, message=f"{name}: > {MOST_ARGUMENT_BYTES // 1000} kB"
-            )
-            return _said(error)
         tool = self.names.get(name)
         call = ToolCall(
             id=f"{self._prefix}.{place + 1}.{asked[:12]}",
             name=tool.name if tool else name[:200],
             arguments=arguments,
         )
-        bound = self.tools.dispatch.rebind(call, self.context) if tool else None
-        extra = extra_argument(bound, self.context.language) if isinstance(bound, BoundCall) else None
-        if extra is not None:
-            call = ToolCall(id=call.id, name=call.name, arguments=arguments, problem=extra)
+        if tool is not None and not _is_plain(arguments, tool):
+            bound = self.tools.dispatch.rebind(call, self.context)
+            extra = extra_argument(bound, self.context.language) if isinstance(bound, BoundCall) else None
+            call = call if extra is None else replace(call, problem=extra)
         self.made.append(call)
         is_reading = tool is not None and tool.rules.effect == "reads"
         inner = unremembering(self.context) if is_reading else self.context
@@ -187,6 +186,18 @@ class Calls:
 
     async def _own(self, call: ToolCall, context: RunContext) -> ToolResult:
         return await self.tools.dispatch(call, context)
+
+
+def _is_plain(arguments: Mapping[str, Any], tool: Tool) -> bool:
+    """Whether all arguments are parameters' and simple: then there is nothing in them that no parameter has."""
+    return arguments.keys() <= tool.properties.keys() and not any(
+        isinstance(value, dict | list) for value in arguments.values()
+    )
+
+
+def _large(name: str) -> Answer:
+    message = f"{name[:200]}: > {MOST_ARGUMENT_BYTES // 1000} kB"
+    return _said(ToolError(code=ErrorCode.INVALID_ARGUMENT, message=message))
 
 
 def _said(error: ToolError) -> Answer:
