@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from toolhand.core.language import say
 from toolhand.jails.runs import SandboxError
 from toolhand.jails.selftest import failure_of
 
@@ -124,7 +125,13 @@ class Containers:
         if not ready:
             said = os.read(made.printed, 500).decode("utf-8", "replace")
             made.close()
-            raise SandboxError(f"the container did not start ({' '.join(said.split())})")
+            why = " ".join(said.split())
+            raise SandboxError(
+                say(
+                    f"the container did not start ({why}): run `toolhand sandbox check`",
+                    f"容器没有启动（{why}）：请运行 `toolhand sandbox check`",
+                )
+            )
         return made
 
 
@@ -147,7 +154,10 @@ def holding_engine() -> Containers:
         if not reason:
             return containers
         reasons.append(f"{engine}: {reason}")
-    said = "; ".join(reasons) or "neither Docker nor Podman is installed"
+    said = "; ".join(reasons) or say("neither Docker nor Podman is installed", "Docker 和 Podman 都没有安装")
     raise SandboxError(
-        f"no container for code can be had ({said}): start the engine, `pull {image}`, or set {IMAGE}"
+        say(
+            f"no container for code can be had ({said}): start the engine, `pull {image}`, or set {IMAGE}",
+            f"没有可用于运行代码的容器（{said}）：请启动容器引擎、`pull {image}`，或设置 {IMAGE}",
+        )
     )

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolhand.core.errors import MissingExtraError
+from toolhand.core.language import say
 from toolhand.jails.runs import SandboxError
 
 MOST_MEMORY_MB: Final = 64
@@ -59,7 +60,7 @@ def library() -> Any:
     try:
         import pydantic_monty  # noqa: PLC0415 - an extra
     except ImportError as error:
-        raise MissingExtraError("sandbox", "running code in Monty") from error
+        raise MissingExtraError("sandbox", say("running code in Monty", "在 Monty 中运行代码")) from error
     return pydantic_monty
 
 
@@ -88,7 +89,10 @@ class Workers:
             return self._made(monty, *key)
         except monty.MontyError as error:
             raise SandboxError(
-                f"monty's worker did not start ({error}): run `toolhand sandbox check`"
+                say(
+                    f"monty's worker did not start ({error}): run `toolhand sandbox check`",
+                    f"monty 的工作进程没有启动（{error}）：请运行 `toolhand sandbox check`",
+                )
             ) from error
 
     def _made(self, monty: Any, jail: str, seconds: float) -> Worker:

@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from toolhand.core.language import say
 from toolhand.jails.inside.frames import Frames
 from toolhand.jails.kernel import Room, remove_tree
 from toolhand.jails.ring import Ring
@@ -201,7 +202,12 @@ class Zygote:
         theirs.close()
         ours.settimeout(_START_SECONDS)
         if ours.recv(64) != b"ready":
-            raise SandboxError("the sandbox's Python did not start: run `toolhand sandbox check`")
+            raise SandboxError(
+                say(
+                    "the sandbox's Python did not start: run `toolhand sandbox check`",
+                    "沙箱的 Python 没有启动：请运行 `toolhand sandbox check`",
+                )
+            )
         self._channel, self._host = ours, os.getpid()
         atexit.register(self.end)
         return ours
@@ -257,5 +263,6 @@ def _closed_in(channel: socket.socket, child: socket.socket) -> int:
             ready = frames.feed(said)
     if not descriptors:
         rest = child.recv(1000) if said else b""
-        raise SandboxError((said + rest).decode("utf-8", "replace") or "it ended while it was closed in")
+        ended = say("it ended while it was closed in", "它在被隔离时终止了")
+        raise SandboxError((said + rest).decode("utf-8", "replace") or ended)
     return descriptors[0]

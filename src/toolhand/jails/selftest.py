@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, Protocol
 
+from toolhand.core.language import say
 from toolhand.jails.conversing import Conversation, Process
 from toolhand.jails.processes import Zygote
 from toolhand.jails.runs import NoTools, Ran, SandboxError, Stop
@@ -53,6 +54,16 @@ _FIXES: Final = (
     "kernel.unprivileged_userns_clone=1, or kernel.apparmor_restrict_unprivileged_userns=0, or root with CAP_SYS_ADMIN; a "
     "container needs Docker or Podman with an image that has Python: see `toolhand sandbox check`"
 )
+_FIXES_ZH: Final = (
+    "Landlock 需要 Linux 5.13 或更新的内核，并启用 landlock 安全模块；命名空间需要 kernel.unprivileged_userns_clone=1，或 "
+    "kernel.apparmor_restrict_unprivileged_userns=0，或拥有 CAP_SYS_ADMIN 的 root；容器需要 Docker 或 Podman，"
+    "以及带 Python 的镜像：请运行 `toolhand sandbox check`"
+)
+_ATTEMPTS_ZH: Final = {
+    "read a file": "读取文件", "write a file": "写文件", "change a file": "修改文件", "connect": "连接网络",
+    "start a process": "启动进程", "run a program": "运行程序", "signal the host": "向宿主发信号",
+    "read the host's environment": "读取宿主的环境变量", "become root": "变成 root",
+}  # fmt: skip
 _HELD: dict[str, str] = {}
 _LOCK: Final = threading.Lock()
 
@@ -81,12 +92,21 @@ def holding(jails: Sequence[str]) -> str:
         if not reason:
             return jail
         reasons.append(f"{jail}: {reason}")
-    raise SandboxError(f"no sandbox for code holds on this machine ({'; '.join(reasons)}). {_FIXES}")
+    said, fixes = "; ".join(reasons), say(_FIXES, _FIXES_ZH)
+    raise SandboxError(
+        say(
+            f"no sandbox for code holds on this machine ({said}). {fixes}",
+            f"本机没有可用的代码沙箱（{said}）。{fixes}",
+        )
+    )
 
 
 def _failure(jail: str) -> str:
     if sys.platform != "linux" or os.uname().machine not in {"x86_64", "aarch64"}:
-        return f"it needs Linux on x86-64 or aarch64, and this is {sys.platform}"
+        return say(
+            f"it needs Linux on x86-64 or aarch64, and this is {sys.platform}",
+            f"它需要 x86-64 或 aarch64 上的 Linux，而这里是 {sys.platform}",
+        )
     zygote = Zygote(jail, "bare")
     try:
         return failure_of(zygote)
@@ -138,16 +158,20 @@ def _attempts(rooms: Rooms, allowed: Collection[str]) -> str:
         code = "".join(f"{name} = {value!r}\n" for name, value in facts.items()) + _ATTEMPTS
         ran = _ran(rooms, code, 10.0)
         if ran.error is not None:
-            return f"the self-test did not come to its end ({ran.error[0]} {ran.error[2]})"
+            why = f"{ran.error[0]} {ran.error[2]}"
+            return say(f"the self-test did not come to its end ({why})", f"自检没有完成（{why}）")
         got = set(json.loads("".join(ran.output) or "[]")) - set(allowed)
         if _HELD_MEMORY not in got:
-            return "from inside one can take any amount of memory"
-        return f"from inside one can {', '.join(sorted(got - {_HELD_MEMORY}))}" if len(got) > 1 else ""
+            return say("from inside one can take any amount of memory", "在里面可以占用任意多的内存")
+        done = sorted(got - {_HELD_MEMORY})
+        en, zh = ", ".join(done), "、".join(_ATTEMPTS_ZH[one] for one in done)
+        return say(f"from inside one can {en}", f"在里面可以{zh}") if done else ""
 
 
 def _overrun(rooms: Rooms) -> str:
     ran = _ran(rooms, "while True: pass", 0.05)
-    return "" if ran.error is not None and ran.error[0] == "time" else "a program does not end in time"
+    is_ended = ran.error is not None and ran.error[0] == "time"
+    return "" if is_ended else say("a program does not end in time", "程序不会按时结束")
 
 
 def _ran(rooms: Rooms, code: str, seconds: float) -> Ran:

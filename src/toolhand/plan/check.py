@@ -58,10 +58,7 @@ def check(
     refuses: Refuses = lambda tool: None,  # noqa: ARG005
     language: Language = "en",
 ) -> Checked:
-    """Checks a plan for everything that can be known beforehand.
-
-    That is: unknown tools, missing or ill-typed arguments, variables before they exist, unmet preconditions, tools that may
-    not be called.
+    """Checks a plan for unknown tools, missing or ill-typed arguments, variables before they exist, unmet conditions, permission.
 
     Args:
         plan: what was read.
@@ -74,7 +71,7 @@ def check(
     """
     checker = _Checker(tools, bind, refuses, language, met=set(met))
     checker.block(plan.body, set(known))
-    problems = [*plan.problems, *checker.problems]
+    problems = sorted([*plan.problems, *checker.problems], key=lambda one: one.details.get("line", 0))
     if not plan.body and not problems:
         problems.append(
             ToolError(code=ErrorCode.UNPARSEABLE, message=said("empty", language), retryable=True)

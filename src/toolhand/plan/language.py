@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from toolhand.core.errors import MissingExtraError
-from toolhand.core.language import Language
+from toolhand.core.language import Language, say
 from toolhand.parsing.plans.nodes import Plan
 from toolhand.parsing.plans.reading import read_lines
 
@@ -23,7 +23,7 @@ def grammar() -> Callable[[str], Any]:
     try:
         from lark import Lark  # noqa: PLC0415 - an extra, and a tenth of a second to import
     except ImportError:
-        raise MissingExtraError("plan", "the plan language") from None
+        raise MissingExtraError("plan", say("the plan language", "计划语言")) from None
     text = files("toolhand.plan").joinpath("grammar.lark").read_text("utf-8")
     return Lark(text, parser="lalr", maybe_placeholders=False).parse
 

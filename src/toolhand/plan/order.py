@@ -35,9 +35,7 @@ def waves(steps: Sequence[Step], find: Find) -> Iterator[tuple[int, ...]]:
     sorter = TopologicalSorter(graph)
     try:
         sorter.prepare()
-    except (
-        CycleError
-    ):  # each needs the other: in the order of the lines, so that the first says what it lacks
+    except CycleError:  # each needs the other: in the order of the lines, the first says what it lacks
         yield from ((number,) for number in range(len(steps)))
         return
     while sorter.is_active():

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final
 
+from toolhand.core.language import say
 from toolhand.execution.threads import THREADS
 from toolhand.jails.inside.awaiting import awaited_calls
 from toolhand.jails.monty_workers import MOST_MEMORY_MB, Worker, Workers, library
@@ -55,7 +56,10 @@ class MontyBackend:
         library()
         if sys.platform != "linux":
             raise SandboxError(
-                f"monty runs here only inside a jail of Linux, and this is {sys.platform}: use a container"
+                say(
+                    f"monty runs here only inside a jail of Linux, and this is {sys.platform}: use a container",
+                    f"monty 在这里只在 Linux 的隔离中运行，而这里是 {sys.platform}：请使用容器",
+                )
             )
         from toolhand.jails.selftest import holding  # noqa: PLC0415 - only Linux has what it loads
 
