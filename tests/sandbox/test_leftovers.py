@@ -93,6 +93,41 @@ def test_a_host_that_is_killed_takes_everything_along(name: str, program: str, t
     assert not list(tmp_path.glob("toolhand-sandbox-*"))
 
 
+BUSY = """
+import sys
+from toolhand.jails.processes import Zygote
+zygote = Zygote(sys.argv[1])
+print("made", zygote.child(memory_mb=64, seconds=5).process, flush=True)
+while True:
+    zygote.child(memory_mb=64, seconds=5).close()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["namespaces", "landlock"])
+def test_a_host_that_is_killed_while_it_makes_processes_leaves_none(name: str, tmp_path: Path) -> None:
+    place(name)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(__file__).parents[2] / "src"),
+        "TMPDIR": str(tmp_path),
+    }
+    words = [sys.executable, "-c", BUSY, name]
+    hosts = [subprocess.Popen(words, env=environment, stdout=subprocess.PIPE) for _ in range(4)]
+    for killed in hosts:
+        assert killed.stdout is not None
+        assert killed.stdout.readline().startswith(b"made")
+        below = descendants([killed.pid])[1:]
+        assert below
+        killed.kill()
+        killed.communicate()
+        assert gone(below)
+    until = time.monotonic() + 30
+    while list(tmp_path.iterdir()) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLACES)
 def test_a_host_that_ends_leaves_nothing(name: str, tmp_path: Path) -> None:

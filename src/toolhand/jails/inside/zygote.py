@@ -22,10 +22,9 @@ from toolhand.jails.inside import program
 _LIBRARIES = "numpy pandas matplotlib.pyplot statistics csv decimal fractions datetime re random asyncio textwrap string"
 
 
-def serve(channel: socket.socket, jail: str, place: str) -> None:
+def serve(channel: socket.socket, jail: str, place: str, host: int) -> None:
     """Forks at the host's request until the host is gone; then everything below is gone too."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel takes the ended ones away
-    host = os.getppid()
 
     def ended(*_: object) -> None:
         if os.getppid() != host:
@@ -33,27 +32,39 @@ def serve(channel: socket.socket, jail: str, place: str) -> None:
 
     signal.signal(signal.SIGTERM, ended)
     kernel.control(1, signal.SIGTERM)  # comes too when only the host's thread has ended
-    channel.send(b"ready")
     poller = select.poll()
     poller.register(channel, select.POLLIN)
-    while True:
-        poller.poll()
-        request, descriptors, _, _ = socket.recv_fds(channel, 65536, 2)
-        if not request:
-            _leave(place)
-        me, pid = os.getpid(), -1
-        with contextlib.suppress(OSError):
-            pid = os.fork()
-        if pid == 0:
-            try:
-                kernel.control(1, signal.SIGKILL)
-                if os.getppid() == me:
-                    _become(request.decode().split("\0"), jail, place, *descriptors)
-            finally:
-                os._exit(1)
-        for descriptor in descriptors:
-            os.close(descriptor)
-        channel.send(b"forked" if pid > 0 else b"no process could be forked")
+    with contextlib.suppress(OSError):  # the host is gone
+        channel.send(b"ready")
+        while request := _asked(channel, poller):
+            _fork(channel, *request, jail, place)
+    _leave(place)
+
+
+def _asked(channel: socket.socket, poller: select.poll) -> tuple[bytes, list[int]] | None:
+    """What the host asks for, with the child's descriptors; None when it is gone."""
+    # Only here may the signal come: what it does forks, and a fork in the midst of another one waits for its locks for ever.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
+    poller.poll()
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+    request, descriptors, _, _ = socket.recv_fds(channel, 65536, 2)
+    return (request, descriptors) if request else None
+
+
+def _fork(channel: socket.socket, request: bytes, descriptors: list[int], jail: str, place: str) -> None:
+    me, pid = os.getpid(), -1
+    with contextlib.suppress(OSError):
+        pid = os.fork()
+    if pid == 0:
+        try:
+            kernel.control(1, signal.SIGKILL)
+            if os.getppid() == me:
+                _become(request.decode().split("\0"), jail, place, *descriptors)
+        finally:
+            os._exit(1)
+    for descriptor in descriptors:
+        os.close(descriptor)
+    channel.send(b"forked" if pid > 0 else b"no process could be forked")
 
 
 def _leave(place: str) -> None:
@@ -78,6 +89,7 @@ def _become(words: list[str], jail: str, place: str, channel: int, output: int) 
     room = kernel.Room.of(words)
     for number in (signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
     try:
         if jail == "namespaces":
             namespaces.enter(room, place, _tell)
@@ -107,6 +119,8 @@ def main(descriptor: str, jail: str, place: str, manner: str) -> None:
         place: an empty folder for what the jail puts up.
         manner: "libraries" to load them, or "bare".
     """
+    host = os.getppid()
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
     if manner == "libraries":
         with contextlib.suppress(Exception):
             importlib.import_module("matplotlib").use("agg")
@@ -115,4 +129,4 @@ def main(descriptor: str, jail: str, place: str, manner: str) -> None:
                 importlib.import_module(name)
     gc.collect()
     gc.freeze()  # the collector would touch, and so copy, every page that is shared
-    serve(socket.socket(fileno=int(descriptor)), jail, place)
+    serve(socket.socket(fileno=int(descriptor)), jail, place, host)
