@@ -45,11 +45,13 @@ def says_the_same(document: Path) -> bool:
 
 @pytest.fixture(scope="module")
 def loaded():
-    """The embedded model, which stays loaded from one page to the next."""
-    model = connect("small")
-    asyncio.run(model.complete(ModelRequest(messages=(user("hi"),), sampling=Sampling(max_tokens=1))))
-    yield
-    asyncio.run(model.close())
+    """The embedded model, which stays loaded from one page to the next, and says no more than a page needs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(connect.__kwdefaults__, "max_tokens", 100)
+        model = connect("small")
+        asyncio.run(model.complete(ModelRequest(messages=(user("hi"),), sampling=Sampling(max_tokens=1))))
+        yield
+        asyncio.run(model.close())
 
 
 @pytest.mark.parametrize(

@@ -215,12 +215,13 @@ def test_an_unknown_rung_is_named(capsys):
 @pytest.mark.model
 def test_the_command_on_the_embedded_model(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("TOOLHAND_CONFIG", str(tmp_path))
-    monkeypatch.setattr("toolhand.probe.measuring.suite", lambda: TASKS[:9:3])
+    monkeypatch.setattr("toolhand.probe.measuring.suite", lambda: TASKS[:1])
     assert run_app(["probe", "local:small", "-p", "constrained", "-p", "json"]) == 0
     out = capsys.readouterr().out
     assert "constrained" in out
     assert "too little was measured" in out
     assert not list(tmp_path.rglob("*.toml"))
+    monkeypatch.setattr("toolhand.probe.measuring.suite", lambda: TASKS[:4:3])
     monkeypatch.setattr("toolhand.cli.probe._FEWEST", 2)
     assert run_app(["probe", "local:small", "-p", "json"]) == 0
     assert "written" in capsys.readouterr().out
