@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Hashable
 from contextvars import ContextVar
 from typing import Final
@@ -15,6 +14,7 @@ from toolhand.core.tools import Tool
 from toolhand.policies import Proceed
 from toolhand.policies.sharing import SharedPlaces
 from toolhand.policies.sharing.gate import Gate
+from toolhand.policies.sharing.places import place_of
 
 _WORDS = {
     "en": (
@@ -29,10 +29,6 @@ _WORDS = {
     ),
 }
 
-
-_SHORTEST_LOOK, _LONGEST_LOOK = 0.01, 0.25
-_LONGEST_KEPT: Final = 900.0
-"""How long a place among all processes is kept for a call without a timeout, in case its process dies."""
 
 _INSIDE: Final[ContextVar[tuple[Gate, ...]]] = ContextVar("toolhand_gates", default=())
 """The gates that the code which asks has come through, once for each place that it holds."""
@@ -119,7 +115,7 @@ def _among_all(shared: SharedPlaces, seconds: float, proceed: Proceed) -> Procee
     """Goes on with a place among all processes, inside of everything else that bounds the call."""
 
     async def placed(call: BoundCall, context: RunContext) -> ToolResult:
-        place = await _place(shared, call, seconds)
+        place = await place_of(call, shared, seconds)
         if place is None:
             return _refused(call, context, seconds)
         try:
@@ -128,19 +124,6 @@ def _among_all(shared: SharedPlaces, seconds: float, proceed: Proceed) -> Procee
             await asyncio.shield(asyncio.ensure_future(shared.leave(call.tool.name, place)))
 
     return placed
-
-
-async def _place(shared: SharedPlaces, call: BoundCall, seconds: float) -> str | None:
-    """A place among all processes, waited for; None where there was none in time."""
-    rules, clock = call.tool.rules, asyncio.get_running_loop().time
-    kept = _LONGEST_KEPT if rules.timeout is None else rules.timeout * (rules.retries + 1) + 60
-    until, look = clock() + seconds, _SHORTEST_LOOK
-    while True:
-        place = await shared.enter(call.tool.name, rules.concurrency or 1, kept)
-        if place is not None or clock() >= until:
-            return place
-        await asyncio.sleep(min(until - clock(), look * random.uniform(0.7, 1.3)))  # noqa: S311 - not a secret
-        look = min(_LONGEST_LOOK, look * 1.5)
 
 
 def _refused_inside(call: BoundCall, context: RunContext, most: int) -> ToolResult:
