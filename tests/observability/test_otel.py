@@ -292,8 +292,8 @@ def test_what_happens_within_a_call_and_a_run(observed):
 
 def test_an_exception_is_recorded_without_secrets(observed):
     of = made(sensitive=frozenset({"phone"}))
-    call = call_of(of, phone="ext-9981")
-    error = RuntimeError(f"GET /?key={KEY} failed for ext-9981")
+    call = call_of(of, phone="ext-qz81")
+    error = RuntimeError(f"GET /?key={KEY} failed for ext-qz81")
     observed.run(started(of, call), raised(of, error, call), finished(of, call, ErrorCode.EXECUTION))
     (event,) = observed.spans["execute_tool get_price"].events
     assert event.name == "exception"
@@ -301,7 +301,7 @@ def test_an_exception_is_recorded_without_secrets(observed):
     assert "in fails" in event.attributes["exception.stacktrace"]
     text = json.dumps(dict(event.attributes))
     assert KEY not in text
-    assert "9981" not in text
+    assert "qz81" not in text
 
 
 @pytest.mark.parametrize("error", [RuntimeError("gone"), asyncio.CancelledError()])
@@ -323,12 +323,12 @@ def test_a_run_that_fails_while_the_model_is_asked_ends_every_span(observed, err
 
 def said_by(observed):
     of = made(sensitive=frozenset({"phone"}))
-    call = call_of(of, item="rooibos", phone="ext-9981")
+    call = call_of(of, item="rooibos", phone="ext-qz81")
     observed.emit(RunStarted(text=f"rooibos for ext 9 with {KEY}", agent="clerk", tools=(of,)))
     request = ModelRequest(messages=(user("earlier: chamomile"),), tools=(of,))
     observed.turn(Reply(text="I look.", calls=(call,)), request=request)
     observed.emit(started(of, call))
-    observed.emit(finished(of, call, {"price": 3, "to": "ext-9981"}))
+    observed.emit(finished(of, call, {"price": 3, "to": "ext-qz81"}))
     observed.finish()
     return {name: dict(span.attributes) for name, span in observed.spans.items()}
 
@@ -339,7 +339,7 @@ def test_content_is_left_out_by_default(monkeypatch, value):
     if value is not None:
         monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", value)
     text = json.dumps(said_by(Observed()))
-    for word in ("rooibos", "chamomile", "I look", "It is 3", "price\\", "9981"):
+    for word in ("rooibos", "chamomile", "I look", "It is 3", "price\\", "qz81"):
         assert word not in text
 
 
@@ -363,7 +363,7 @@ def test_content_is_recorded_when_asked_for_and_masked(monkeypatch, value):
     assert "It is 3." in agent["gen_ai.output.messages"]
     text = json.dumps(attributes)
     assert KEY not in text
-    assert "9981" not in text
+    assert "qz81" not in text
 
 
 def test_the_argument_counts_before_the_environment(monkeypatch):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import typer
@@ -83,10 +85,6 @@ def worker(
     host: str = HOST,
     verbose: bool = VERBOSE,
 ) -> None:
-    logging.basicConfig(
-        level=logging.INFO if verbose else logging.WARNING,
-        format="%(asctime)s %(levelname)s %(name)s %(message)s",
-    )
     made = load_agents(agents)
     working = Worker(
         made,
@@ -97,7 +95,23 @@ def worker(
         grace_seconds=grace,
         most_attempts=attempts,
     )
-    asyncio.run(_work(working, host, health))
+    with _logged(logging.INFO if verbose else logging.WARNING):
+        asyncio.run(_work(working, host, health))
+
+
+@contextmanager
+def _logged(level: int) -> Iterator[None]:
+    """Log lines on the error stream for as long as the worker works: the stream may be closed afterwards."""
+    root, lines = logging.getLogger(), logging.StreamHandler()
+    lines.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    before = root.level
+    root.addHandler(lines)
+    root.setLevel(level)
+    try:
+        yield
+    finally:
+        root.removeHandler(lines)
+        root.setLevel(before)
 
 
 async def _work(worker: Worker, host: str, port: int | None) -> None:
