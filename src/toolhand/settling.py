@@ -26,6 +26,7 @@ from toolhand.core.errors import ErrorCode, SettingsError, ToolError
 from toolhand.core.language import say
 from toolhand.core.messages import ToolCall, ToolResult
 from toolhand.core.tools import Tool
+from toolhand.observability.outcomes import LET_GO
 from toolhand.policies.permission import Permission
 from toolhand.protocols.reading.coded import RUN_CODE
 from toolhand.protocols.reading.planned import RUN_PLAN
@@ -163,15 +164,21 @@ class Settling:
             if state.result is not None:
                 known[call.id] = state.result
             elif state.is_unknown:
+                self._recall(call)
                 known[call.id] = self.unfinished(call)
             elif tool is None or tool.rules.approval or not _may_still_run(tool, state):
                 known[call.id] = self.not_run(call)
         return known
 
+    def _recall(self, call: ToolCall) -> None:
+        """Has the audit know what a person had decided about a call that was under way."""
+        told = self._session.decisions
+        decide(self._context, {name: told[name] for name in self._names(call) if name in told})
+
     def not_run(self, call: ToolCall) -> ToolResult:
         """The result of a call that is let go before it ran."""
         error = ToolError(code=ErrorCode.CANCELLED, message=self._words["not_run"], retryable=True)
-        return _answer(call, error)
+        return ToolResult(call_id=call.id, name=call.name, outcome=error, notes={LET_GO: True})
 
     def unfinished(self, call: ToolCall) -> ToolResult:
         """The result of a call that a stopped run leaves behind."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.gateway.conftest import gateway
 from tests.gateway.test_chat import CALL, asked, message
 from tests.gateway.upstream import Upstream as Script
 from tests.gateway.upstream import running
@@ -36,10 +38,50 @@ async def test_it_lives_lists_counts_and_describes_itself(start):
     figures = (await gate.get("/metrics")).body
     assert 'toolhand_gateway_requests_total{path="/v1/chat/completions",model="m",status="200"} 1' in figures
     assert "toolhand_gateway_running 0" in figures
+    assert 'toolhand_fixes_total{kind="string_to_number"} 1' in figures
+    for name in ("gateway.md", "gateway.zh.md"):
+        text = (Path(__file__).parents[2] / "docs" / "how-to" / name).read_text("utf-8")
+        for metric in re.findall(r"# HELP (toolhand_gateway_\w+)", figures):
+            assert f"`{metric}" in text
     assert (await gate.get("/openapi.json")).body == document()
-    for path in ("/v1/nothing", "/v1/embeddings"):
-        assert (await gate.get(path)).body["error"]["code"] == "not_found"
     assert (await gate.get("/v1/chat/completions")).status == 405
+
+
+@pytest.mark.parametrize("page", [False, True])
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("/v1/embeddings", "/v1/chat/completions"),
+        ("/v1/chat/completions/", "/v1/chat/completions"),
+        ("/chat/completions", "did you mean /v1/chat/completions"),
+        ("/models", "did you mean /v1/models"),
+        ("/v1/v1/messages", "did you mean /v1/messages"),
+        ("/v1/messages/count_tokens", "/v1/messages"),
+        ("/v1", "/v1/chat/completions"),
+        ("/v1/" + "x" * 5000, "…"),
+    ],
+)
+async def test_an_address_that_is_none_is_told_in_the_clients_own_shape(start, tmp_path, path, says, page):
+    gate = await start("Well.", page=page, store=str(tmp_path / "sessions.db"))
+    said = await gate.post({}, path)
+    assert said.status == 404
+    assert says in said.body["error"]["message"]
+    assert len(said.body["error"]["message"]) < 600
+    if "messages" in path:
+        assert (said.body["type"], said.body["error"]["type"]) == ("error", "not_found_error")
+    else:
+        assert said.body["error"]["code"] == "not_found"
+    theirs = await gate.get(path, headers={"anthropic-version": "2023-06-01"})
+    assert theirs.body["error"]["type"] == "not_found_error"
+
+
+async def test_pages_that_are_open_do_not_keep_it_from_stopping(tmp_path, caplog):
+    script = Script("Well.")
+    async with gateway(script, page=True, store=str(tmp_path / "sessions.db")) as gate:
+        stream = await gate.session.get(f"{gate.url}/live")
+        assert await stream.content.readuntil(b"\n\n")
+    assert not [record for record in caplog.records if "graceful" in record.message]
+    stream.close()
 
 
 async def test_the_figures_are_behind_the_token(start):
@@ -102,7 +144,15 @@ def test_the_check_has_an_exit_code(tmp_path, monkeypatch, capsys):
     assert run_app(["serve", "--check"]) == 1
     said = capsys.readouterr().out
     assert "✗ model gone" in said
-    assert "✗ tools" in said
+    assert "✗ tools: toolsets.none: " in said
+
+
+def test_a_wrong_source_of_tools_is_told_by_the_setting_that_names_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("TOOLHAND_CONFIG", str(tmp_path))
+    assert run_app(["serve", "--port", "0", "-m", "http://127.0.0.1:9/v1#m", "--tools", "nope.py"]) != 0
+    said = capsys.readouterr().err
+    assert "tools: there is no file 'nope.py'" in said
+    assert "toolsets" not in said
 
 
 ANYTHING = st.recursive(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -229,3 +230,14 @@ async def test_abandoned_threads_are_a_figure():
         assert "toolhand_abandoned_threads" in Metrics().prometheus_text()
     finally:
         release.set()
+
+
+@pytest.mark.parametrize("name", ["observability.md", "observability.zh.md"])
+def test_every_figure_is_documented(name):
+    text = (Path(__file__).parents[2] / "docs" / "how-to" / name).read_text("utf-8")
+    told = Metrics().prometheus_text()
+    named = re.findall(r"# HELP (toolhand_\w+)", told)
+    assert len(named) > 15
+    gauges = ("abandoned_threads", "abandoned_tasks", "tool_threads")
+    for metric in named:
+        assert f"`{metric}" in text or metric.removeprefix("toolhand_") in gauges, metric

@@ -309,6 +309,40 @@ async def test_a_change_is_told_at_once(store):
         assert said.startswith(b"event: changed")
 
 
+async def test_an_open_page_keeps_no_server_from_stopping(store):
+    await asked_to_order(store)
+    settings = PageSettings(store=store)
+    async with visiting(settings) as visitor:
+        async with visitor.http.get(f"{visitor.base}/live?id=bob-7") as stream:
+            await stream.content.readuntil(b"\n\n")
+            settings.stopping.set()
+            await asyncio.wait_for(stream.content.read(), 30)
+        async with visitor.http.get(f"{visitor.base}/live?id=bob-7") as stream:  # one that came too late
+            await asyncio.wait_for(stream.content.read(), 30)
+
+
+async def test_a_call_that_was_overtaken_says_so(store):
+    await asked_to_order(store)
+    await agent(store, "Then not.").run("Rather not", session="bob-7", user="bob")
+    async with visiting(PageSettings(store=store)) as visitor:
+        _, run = await visitor.get("/run?id=bob-7&seq=1")
+    chips = re.findall(r'<span class="chip[^"]*">(.*?)</span>', run)
+    assert "overtaken by a new message" in chips
+    assert "allowed" not in chips
+    assert "waits for approval" not in chips
+
+
+async def test_a_page_in_chinese_has_no_english_code(store):
+    await compared(store)
+    async with visiting(PageSettings(store=store)) as visitor:
+        _, run = await visitor.get("/run?id=alice-1&seq=1", **{"accept-language": "zh-CN"})
+    chips = re.findall(r'<span class="chip[^"]*">(.*?)</span>', run)
+    assert "没有这个工具" in chips
+    assert "文本转为数字" in run
+    assert "秒后重试：网络错误" in run
+    assert not [one for one in chips if re.fullmatch(r"[a-z_ ]+", one)]
+
+
 async def test_a_store_that_is_not_there_is_empty_and_stays_so(tmp_path):
     async with visiting(
         PageSettings(store=SqliteStore(tmp_path / "none.db"), evaluations=tmp_path / "none")

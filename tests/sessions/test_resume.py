@@ -9,6 +9,7 @@ import pytest
 
 from tests.test_agent import asks, assert_valid
 from toolhand import Agent, Injected, tool
+from toolhand.auditing import AuditTrail
 from toolhand.core.approvals import Approve, Deny, approval_id
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, SessionError, SettingsError
@@ -338,4 +339,16 @@ async def test_another_users_session_cannot_be_resumed(store):
     with pytest.raises(SessionError, match="another user"):
         agent(store).session("s", user="bob")
     assert agent(store).session("s").user == "ann"
+    assert ran == []
+
+
+async def test_the_audit_says_what_became_of_a_call_that_was_overtaken(store):
+    made = [call("c1", "drop", table="orders"), call("c2", "pay", amount=1)]
+    first = approval_id(made[0], RunContext(user="ann", session_id="s"))
+    await crashed(store, *made, started=("c1",), decided={first: Approve(by="carol")})
+    await agent(store, "Well.").run("Something else.", session="s", user="ann")
+    records = {record.call_id: record for record in await AuditTrail(store).search(session_id="s")}
+    begun, waiting = records["c1"], records["c2"]
+    assert (begun.decision, begun.decided_by, begun.outcome) == ("approved", "carol", "outcome_unknown")
+    assert (waiting.decision, waiting.attempts, waiting.outcome) == ("overtaken", 0, "cancelled")
     assert ran == []

@@ -24,7 +24,7 @@ from toolhand.gateway.upstreams import Upstreams
 from toolhand.gateway.wanted import Wanted, check_choice
 from toolhand.observability.defaults import default_sinks
 from toolhand.page import PageSettings, page_routes
-from toolhand.page.settings import HERE
+from toolhand.page.settings import HERE, Stopping
 
 FRONTS: Final = "gateway.fronts"
 
@@ -46,6 +46,7 @@ class Gateway:
         self.counting = Counting(lambda: self.admission.running)
         self.hosting, self.beside = Hosting(settings), Beside()
         self.sessions = Sessions(settings, (self.counting.metrics,))
+        self.stopping = Stopping()
 
     async def answer(self, wanted: Wanted, caller: Caller, show: Callable[[str], None] | None) -> Answered:
         """Has a request answered.
@@ -73,6 +74,10 @@ class Gateway:
             return await exchange.run()
         except Exception as error:
             raise refusal_of(error, passes_key=reached.passes_key) from error
+
+    def stop(self) -> None:
+        """No more clients come: what shows news on open pages ends."""
+        self.stopping.set()
 
     async def close(self) -> None:
         """Closes what is open."""
@@ -112,6 +117,7 @@ def _page_settings(gateway: Gateway) -> PageSettings:
         hosts=() if settings.token else HERE,  # behind a proxy it has the proxy's name
         resume=sessions.resume,
         knows=sessions.knows,
+        stopping=gateway.stopping,
     )
 
 

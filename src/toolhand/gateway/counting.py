@@ -48,6 +48,8 @@ class Counting:
             self._requests[key] = self._requests.get(key, 0) + 1
             self._latencies.setdefault(path, Latency()).add(seconds)
             self._rounds += 0 if answered is None else answered.rounds
+        if answered is not None:
+            self.metrics.mended(answered.calls)
 
     def _bounded(self, model: str) -> str:
         if model not in self._models and len(self._models) >= MOST_MODELS:

@@ -40,7 +40,8 @@ class Hosting:
             try:
                 self._toolsets[name] = load(source)
             except SettingsError as error:
-                raise SettingsError(f"toolsets.{name}: {error}") from None
+                where = f"toolsets.{name}" if name in settings.toolsets else "tools"
+                raise SettingsError(f"{where}: {error}") from None
         self._usual = tuple(parts)
         self._together: dict[tuple[str, ...], Toolset] = {(): NO_TOOLS}
         self._put_together(self._usual)

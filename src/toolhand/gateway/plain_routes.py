@@ -14,10 +14,17 @@ from starlette.routing import BaseRoute, Route
 from toolhand.core.language import say
 from toolhand.gateway.document import document
 from toolhand.gateway.fronts.chat import chat_error
+from toolhand.gateway.fronts.messages import FRONT as MESSAGES
 from toolhand.gateway.refusals import Refusal
 
 if TYPE_CHECKING:
     from toolhand.gateway.app import Gateway
+
+_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+_WITHOUT_VERSION: Final = ("/v1", "/chat/completions", "/responses", "/messages", "/models")
+"""Where a client asks whose address lacks the /v1."""
+
+_MOST_SHOWN: Final = 200
 
 PROMETHEUS: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -35,7 +42,8 @@ def plain_routes(gateway: Gateway) -> list[BaseRoute]:
         Route("/v1/models/{name:path}", _told(plain.model)),
         Route("/metrics", _told(plain.metrics)),
         Route("/openapi.json", _document),
-        Route("/v1/{rest:path}", _told(_nothing), methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
+        Route("/v1/{rest:path}", _told(_nothing), methods=list(_METHODS)),
+        *(Route(path, _told(_nothing), methods=list(_METHODS)) for path in _WITHOUT_VERSION),
     ]
 
 
@@ -87,19 +95,30 @@ async def _nothing(request: Request) -> Response:
     if path in document()["paths"]:
         said = say(f"{path} does not take {request.method}", f"{path} 不接受 {request.method}")
         raise Refusal(405, said)
-    raise Refusal(404, say(f"there is no {path} here", f"没有 {path}"), code="not_found")
+    shown = path if len(path) <= _MOST_SHOWN else f"{path[:_MOST_SHOWN]}…"
+    there = ", ".join(one for one in document()["paths"] if one.startswith("/v1/") and "{" not in one)
+    more, more_zh = f"there is: {there}", f"可用：{there}"
+    if right := _meant(path):
+        more, more_zh = f"did you mean {right}?", f"是不是想访问 {right}？"
+    raise Refusal(404, say(f"there is no {shown} here; {more}", f"没有 {shown}；{more_zh}"), code="not_found")
+
+
+def _meant(path: str) -> str:
+    """Where a client wanted to ask whose address has a /v1 too few or too many; "" for any other."""
+    rest = path.removeprefix("/v1") if path.startswith("/v1/") else f"/v1{path}"
+    return rest if rest in document()["paths"] else ""
 
 
 def _told(answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-    """An address whose refusals are told in OpenAI's shape."""
+    """An address whose refusals are told in the shape that the client knows: Anthropic's where it speaks like one of theirs."""
 
     async def told(request: Request) -> Response:
         try:
             return await answer(request)
         except Refusal as refusal:
-            return JSONResponse(
-                chat_error(refusal), status_code=refusal.status, headers=dict(refusal.headers)
-            )
+            is_anthropic = "anthropic-version" in request.headers or "/messages" in request.url.path
+            body = MESSAGES.error(refusal) if is_anthropic else chat_error(refusal)
+            return JSONResponse(body, status_code=refusal.status, headers=dict(refusal.headers))
 
     return told
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.applications import Starlette
 
 from toolhand.gateway.settings import GatewaySettings
 from toolhand.listening import ListeningServer, unheard
@@ -18,12 +18,12 @@ _BACKLOG: Final = 2048
 
 
 def server_of(
-    app: ASGIApp, settings: GatewaySettings, on_start: Callable[[int], None] = unheard
+    app: Starlette, settings: GatewaySettings, on_start: Callable[[int], None] = unheard
 ) -> uvicorn.Server:
     """A server for the application, to be awaited with `serve()`.
 
     Args:
-        app: the application.
+        app: the application, of `build_app`. Its pages end their streams as soon as the server stops.
         settings: where it listens.
         on_start: called with the port as soon as clients can come; it is the one given, or a free one for 0.
     """
@@ -39,4 +39,4 @@ def server_of(
         backlog=_BACKLOG,
         timeout_graceful_shutdown=_GOODBYE_SECONDS,
     )
-    return ListeningServer(config, on_start)
+    return ListeningServer(config, on_start, app.state.gateway.stop)

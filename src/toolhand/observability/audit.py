@@ -32,13 +32,14 @@ from toolhand.core.events import (
 from toolhand.core.messages import Fix
 from toolhand.observability.excerpts import PLAIN, Excerpts
 from toolhand.observability.jsonl import JsonLines, line_of
-from toolhand.observability.outcomes import NOT_BOUND, OK, attempts, has_run, outcome
+from toolhand.observability.outcomes import LET_GO, NOT_BOUND, OK, attempts, has_run, outcome
 
 Decision: TypeAlias = Literal[
-    "allowed", "approved", "edited", "denied", "rejected", "pending", "held_back", "invalid"
+    "allowed", "approved", "edited", "denied", "rejected", "pending", "overtaken", "held_back", "invalid"
 ]
 """What became of the wish: allowed without asking; approved or edited by a person; denied by a rule; rejected by a person;
-pending until a person decides; held back by a limit, a circuit, a condition or as a repeat; invalid: it never came so far."""
+pending until a person decides; overtaken by what the user said next, before it ran; held back by a limit, a circuit, a
+condition or as a repeat; invalid: it never came so far."""
 
 _DECISIONS: Final[Mapping[ErrorCode, Decision]] = {
     ErrorCode.NOT_ALLOWED: "denied",
@@ -346,7 +347,7 @@ def _decision(event: CallFinished | CallCancelled, context: RunContext) -> Decis
     if error is not None and error.code in _DECISIONS:
         return _DECISIONS[error.code]
     if isinstance(event, CallFinished) and not has_run(event.result):
-        return "held_back"
+        return "overtaken" if LET_GO in event.result.notes else "held_back"
     match decision_for(event.call, context):
         case Approve():
             return "approved"

@@ -28,6 +28,7 @@ from toolhand.core.events import (
     RunFinished,
 )
 from toolhand.core.gauges import GAUGES
+from toolhand.core.messages import Fix, ToolCall
 from toolhand.observability.outcomes import OK, attempts, has_run, outcome
 
 BUCKETS_SECONDS: Final = (
@@ -133,6 +134,16 @@ class Metrics:
         """
         self._gauges[name] = read
 
+    def mended(self, calls: Iterable[ToolCall]) -> None:
+        """Counts the liberties taken in reading calls that run elsewhere: no event tells of these.
+
+        Args:
+            calls: the calls.
+        """
+        with self._lock:
+            for call in calls:
+                self._took(call.fixes)
+
     def __call__(self, event: Event, context: RunContext) -> None:  # noqa: ARG002 - the sink's
         """Takes one event."""
         take = self._takes.get(type(event))
@@ -169,7 +180,10 @@ class Metrics:
 
     def _started(self, event: CallStarted) -> None:
         self._running += 1
-        for fix in event.call.fixes:
+        self._took(event.call.fixes)
+
+    def _took(self, fixes: Iterable[Fix]) -> None:
+        for fix in fixes:
             self._add("fixes", self._bounded("fix", fix.kind))
 
     def _retried(self, event: CallRetried) -> None:

@@ -10,6 +10,9 @@ from toolhand.core.messages import ToolResult
 
 OK: Final = "ok"
 
+LET_GO: Final = "let_go"
+"""The note on the result of a call that was let go before it ran, as its user has said something new meanwhile."""
+
 NOT_BOUND: Final = frozenset({
     ErrorCode.UNKNOWN_TOOL, ErrorCode.MISSING_ARGUMENT, ErrorCode.INVALID_ARGUMENT, ErrorCode.INVALID_JSON,
     ErrorCode.UNPARSEABLE, ErrorCode.TRUNCATED, ErrorCode.DOUBTFUL,
@@ -42,8 +45,8 @@ def has_run(result: ToolResult) -> bool:
 
     A refusal for too many calls looks like a service's own: the latter comes from an exception, whose type is noted.
     """
-    if "repeat_of" in result.notes or "repeated" in result.notes:
-        return False  # answered from memory
+    if "repeat_of" in result.notes or "repeated" in result.notes or LET_GO in result.notes:
+        return False  # answered from memory, or not at all
     error = result.error
     if error is None:
         return True

@@ -1,7 +1,7 @@
 """Tells a page that it has changed, by server-sent events. What changed the page reads again; the event says only that.
 
 A store is looked at each second, so that runs of other processes are seen too. A stream ends after a minute and is asked for
-again: so none outlives its reader for long, and a server that stops waits for none.
+again: so none outlives its reader for long. A server that stops ends them all.
 
 Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
@@ -16,6 +16,8 @@ from typing import Final
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from toolhand.page.settings import Stopping
+
 MOST_STREAMS: Final = 100
 _SECONDS: Final = 1.0
 _LONGEST_SECONDS: Final = 60.0
@@ -25,11 +27,15 @@ class Live:
     """The streams of one server.
 
     Args:
+        stopping: ends all streams once it is set.
         seconds: how often is looked.
         longest_seconds: how long a stream lasts.
     """
 
-    def __init__(self, *, seconds: float = _SECONDS, longest_seconds: float = _LONGEST_SECONDS) -> None:
+    def __init__(
+        self, stopping: Stopping, *, seconds: float = _SECONDS, longest_seconds: float = _LONGEST_SECONDS
+    ) -> None:
+        self._stopping = stopping
         self._seconds, self._rounds = seconds, max(1, round(longest_seconds / seconds))
         self._streams = 0
 
@@ -55,7 +61,8 @@ class Live:
                     yield f"event: changed\ndata: {now}\n\n"
                 elif count % 15 == 14:
                     yield ": still here\n\n"
-                await asyncio.sleep(self._seconds)
+                if await self._stopping.within(self._seconds):
+                    return
         finally:
             self._streams -= 1
 

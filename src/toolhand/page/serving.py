@@ -96,7 +96,7 @@ class _Pages:
         self._settings = settings
         self._looking = Looking(settings.store)
         self._deciding = Deciding(self._looking, settings.resume, settings.knows)
-        self._live = Live()
+        self._live = Live(settings.stopping)
 
     async def sessions(self, request: Request) -> Response:
         around, query = _around(request), request.query_params

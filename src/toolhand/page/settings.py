@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +22,34 @@ Resume: TypeAlias = Callable[[str, str, Mapping[str, Decision]], Awaitable[objec
 """Goes on with a run: the session's id, its user, decisions by approval id. `Agent.resume` behind a line of your own."""
 
 
+class Stopping:
+    """Tells open pages, in whatever loop they are served, that their server stops."""
+
+    def __init__(self) -> None:
+        self._is_set = False
+        self._waiting: set[asyncio.Event] = set()
+
+    def set(self) -> None:
+        """It stops now; to be called in the server's loop."""
+        self._is_set = True
+        for event in self._waiting:
+            event.set()
+
+    async def within(self, seconds: float) -> bool:
+        """Whether it stops in so many seconds; waited for."""
+        event = asyncio.Event()
+        if self._is_set:
+            return True
+        self._waiting.add(event)
+        try:
+            async with asyncio.timeout(seconds):
+                return await event.wait()
+        except TimeoutError:
+            return False
+        finally:
+            self._waiting.discard(event)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageSettings:
     """What the page is told.
@@ -36,6 +65,7 @@ class PageSettings:
         drift_log: the file of the drift log; None for the one that `TOOLHAND_DRIFT_LOG` names.
         evaluations: the file of evaluations; None for the usual one.
         secret: what marks its forms, the same in every process that serves it.
+        stopping: to be set as soon as the server stops, so that it waits for no open page; else these end within a minute.
 
     Raises:
         SettingsError: when the token could be guessed, or anybody could see the page.
@@ -49,6 +79,7 @@ class PageSettings:
     drift_log: Path | None = None
     evaluations: Path | None = None
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
+    stopping: Stopping = field(default_factory=Stopping, repr=False)
 
     def __post_init__(self) -> None:
         if self.token and len(self.token) < SHORTEST_TOKEN:

@@ -13,6 +13,7 @@ from typing import Final
 from toolhand.core.markup import Child, Markup, element
 from toolhand.page.forms import count, short, span
 from toolhand.page.frame import Around, chip
+from toolhand.page.kinds import code_word
 from toolhand.page.runs import CallView, RunView, TurnView
 
 WIDTH: Final = 1000
@@ -177,7 +178,7 @@ def _call_row(call: CallView, scale: Scale, around: Around, end: float, path: st
     if call.pending is not None:
         said.append(chip(around.word("state_waiting"), "waiting"))
     elif call.error is not None:
-        said.append(chip(str(call.error.code), "bad"))
+        said.append(chip(code_word(str(call.error.code), around.language), "bad"))
     took = span(end - call.began, around.language) if call.ended else ""
     name = f"{'↳ ' if call.carrier else ''}{short(call.name or call.id, 60)}"
     return _row(name, said, bars, scale, kind="call", took=took, href=f"{path}#{anchor(call)}")

@@ -115,6 +115,7 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "decision_denied": ("not permitted", "无权限"),
     "decision_rejected": ("denied", "已拒绝"),
     "decision_pending": ("waits for approval", "等待批准"),
+    "decision_overtaken": ("overtaken by a new message", "已被新消息取代"),
     "decision_held_back": ("held back", "被拦下"),
     "decision_invalid": ("could not be used", "无法使用"),
     "decided_approve": ("approved", "批准"),

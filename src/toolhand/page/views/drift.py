@@ -9,6 +9,7 @@ from toolhand.core.markup import Markup, element, joined
 from toolhand.observability.drift import DriftRecord
 from toolhand.page.forms import count, moment, short, shown, value_text
 from toolhand.page.frame import Around, block, cell, chip, nothing, page, panel, table
+from toolhand.page.kinds import code_word, fix_word
 
 
 def drift_page(
@@ -59,8 +60,8 @@ def _record(one: DriftRecord, around: Around) -> Markup:
                 element("span", short(one.model, 40)),
                 element("span", short(one.protocol, 20)),
                 _time(one.time),
-                *(chip(short(code, 40), "bad") for code in one.problems),
-                *(chip(short(kind, 40), "warn") for kind in one.fixes),
+                *(chip(short(code_word(code, around.language), 40), "bad") for code in one.problems),
+                *(chip(short(fix_word(kind, around.language), 40), "warn") for kind in one.fixes),
                 class_="meta",
             ),
         ),

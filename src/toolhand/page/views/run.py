@@ -6,10 +6,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from toolhand.core.errors import ErrorCode
 from toolhand.core.jsonable import jsonable
 from toolhand.core.markup import Child, Markup, element
 from toolhand.page.forms import count, money, short, shown, span, value_text
 from toolhand.page.frame import Around, block, chip, link, notice, page, panel
+from toolhand.page.kinds import code_word, fix_word
 from toolhand.page.runs import CallView, RunView, TurnView
 from toolhand.page.timeline import anchor, call_kind, timeline
 from toolhand.page.views.deciding import decision_forms
@@ -73,7 +75,7 @@ def _turn(turn: TurnView, summary: Summary, around: Around) -> Markup:
     if turn.cost is not None:
         facts.append(money(turn.cost, turn.currency))
     if turn.ending:
-        facts.append(turn.ending)
+        facts.append(code_word(turn.ending, around.language))
     notes = [
         element("p", element("b", around.word("told_model")), " ", shown(note), class_="aside")
         for note in turn.notes
@@ -96,7 +98,8 @@ def _turn(turn: TurnView, summary: Summary, around: Around) -> Markup:
 
 
 def _told(one: Mapping[str, Any], around: Around) -> str:
-    gaps = {name: short(str(one.get(name, "")), 80) for name in ("why", "wait", "from", "to")}
+    gaps = {name: short(str(one.get(name, "")), 80) for name in ("wait", "from", "to")}
+    gaps["why"] = short(code_word(str(one.get("why", "")), around.language), 80)
     key = f"told_{one.get('what')}"
     try:
         return around.word(key, **gaps)
@@ -135,12 +138,14 @@ def _chips(call: CallView, around: Around) -> list[Markup]:
         kind = {"allowed": "", "approved": "good", "edited": "good", "pending": "waiting"}.get(
             one.decision, "bad"
         )
-        if one.decision == "pending" and one is not record:
-            continue  # it was decided since
+        if one.decision == "pending" and call.pending is None:
+            continue  # it was decided since, or waits no more
         by = f" {around.word('by', short(one.decided_by, 40))}" if one.decided_by else ""
         found.append(chip(f"{around.word(f'decision_{one.decision}')}{by}", kind))
+    if _was_overtaken(call):
+        found.append(chip(around.word("decision_overtaken"), "bad"))
     if call.error is not None:
-        found.append(chip(str(call.error.code), "bad"))
+        found.append(chip(code_word(str(call.error.code), around.language), "bad"))
     elif call.result is not None:
         found.append(chip(around.word("outcome_ok"), "good"))
     if record is not None and record.attempts > 1:
@@ -155,6 +160,12 @@ def _chips(call: CallView, around: Around) -> list[Markup]:
         found.append(chip(span(call.ended - call.began, around.language)))
     found.append(element("span", shown(call.id), class_="id"))
     return found
+
+
+def _was_overtaken(call: CallView) -> bool:
+    """Whether a call waited when its user said something else, and nothing more was written of it than its end."""
+    is_left = call.record is not None and call.record.decision == "pending" and call.pending is None
+    return is_left and call.error is not None and call.error.code is ErrorCode.CANCELLED
 
 
 def _wrote(call: CallView, around: Around) -> Markup:
@@ -197,12 +208,14 @@ def arguments_of(arguments: Mapping[str, Any], around: Around) -> Markup:
 def _mended(call: CallView, around: Around) -> Markup | None:
     if not call.fixes:
         return None
-    return panel(around.word("mended"), element("ul", *map(_fix, call.fixes), class_="fixes"))
+    return panel(
+        around.word("mended"), element("ul", *(_fix(fix, around) for fix in call.fixes), class_="fixes")
+    )
 
 
-def _fix(fix: Mapping[str, Any]) -> Markup:
+def _fix(fix: Mapping[str, Any], around: Around) -> Markup:
     before, after, path = fix.get("before"), fix.get("after"), str(fix.get("path", "$"))
-    told: list[Child] = [element("b", short(str(fix.get("kind", "")).replace("_", " "), 60))]
+    told: list[Child] = [element("b", short(fix_word(str(fix.get("kind", "")), around.language), 60))]
     if path != "$":
         told += [" ", element("code", short(path, 60), class_="dim")]
     if before is not None or after is not None:
