@@ -16,14 +16,17 @@ import pytest
 
 from tests.plan.shop import shop
 from toolhand import Agent, Limits, Toolset, tool
+from toolhand.core import plugins
 from toolhand.core.approvals import Approve, Deny
 from toolhand.core.errors import MissingExtraError
 from toolhand.core.events import ReadingMended
-from toolhand.core.messages import Note
+from toolhand.core.messages import Message, Note, ToolCall, ToolResult, Value
+from toolhand.core.tools import ToolChoice
 from toolhand.plan import Rules
 from toolhand.plan.language import grammar
 from toolhand.plan_runs import resume_plan, run_plan
 from toolhand.protocols.plan import PlanProtocol
+from toolhand.sessions.trimming.summaries import shortened
 from toolhand.testing import ScriptedModel
 
 
@@ -364,3 +367,23 @@ async def test_a_run_that_is_cancelled_in_the_midst_of_a_plan_leaves_what_is_don
     assert told["steps"][0] == {"step": "1", "call": "quick", "result": 1}
     assert "may have had its effect" in told["steps"][1]["error"]
     assert "quick 2" not in ran
+
+
+@pytest.mark.parametrize("protocol", ["plan", "code"])
+def test_what_a_shortened_old_report_left_out_is_told(protocol):
+    step = {"call": "rows()", "result": "x" * 100, "writes": True}
+    report = {
+        "output": "",
+        "steps": [step] * 20,
+        "undone": [{"call": "x" * 100, "ok": True}] * 20,
+        "ending": "failed",
+        "error": "no",
+    }
+    result = shortened(ToolResult(call_id="c", name=f"run_{protocol}", outcome=Value(report)), "en")
+    call = ToolCall(id="c", name=result.name, arguments={})
+    history = [Message(role="assistant", parts=(call,)), Message(role="tool", parts=(result,))]
+    written = plugins.found("protocols", protocol, "PROTOCOL").render(
+        history, Toolset([]), ToolChoice(), "en"
+    )
+    assert "no" in written.messages[-1].text
+    assert (protocol == "code") or "left out" in written.messages[-1].text

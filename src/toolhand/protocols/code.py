@@ -175,7 +175,7 @@ def _result(result: ToolResult, language: Language) -> str:
         done = [
             str(step["call"])
             for step in report.get("steps", ())
-            if step.get("writes") and "error" not in step
+            if isinstance(step, Mapping) and step.get("writes") and "error" not in step
         ]
         lines += [filled(words["done"], calls="; ".join(done))] * bool(done) + [words["again"]]
     text = "\n".join(lines) or words["nothing"]

@@ -227,13 +227,17 @@ def _result(result: ToolResult, language: Language) -> str:
     if result.name != RUN_PLAN or not isinstance(report, Mapping) or "steps" not in report:
         return f"{result.name}: {framed_text(result, language, _FRAME)}"
     words = _REPORT[language]
-    lines = [_step(step, words, language) for step in report["steps"]]
+    # Of an old report that was shortened, a row may be the remark on what was left out.
+    lines = [
+        _step(step, words, language) if isinstance(step, Mapping) else str(step) for step in report["steps"]
+    ]
     if report.get("ending") == "failed":
         lines += [filled(words["failed"], error=str(report.get("error", ""))), words["left"]]
     elif report.get("ending") == "stopped":
         lines.append(words["stopped"])
     for undone in report.get("undone", ()):
-        lines.append(filled(words["undone"], call=str(undone["call"])) if undone["ok"] else
+        lines.append(str(undone) if not isinstance(undone, Mapping) else
+                     filled(words["undone"], call=str(undone["call"])) if undone["ok"] else
                      filled(words["not_undone"], step=str(undone["step"]), reason=str(undone["reason"])))  # fmt: skip
     return "\n".join(lines) or words["nothing"]
 

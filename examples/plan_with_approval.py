@@ -1,0 +1,69 @@
+"""A plan of several steps in one reply, of which the writing ones wait for a person.
+
+The model writes a plan in a small language that can do nothing but call tools. Reading steps run; the first reminder
+stops the run, you are asked, and the run goes on from where it was. Without a terminal nothing is agreed to.
+
+    python examples/plan_with_approval.py [--model NAME]      (needs the extra "plan")
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import chosen
+
+from toolhand import Agent, Run, tool
+from toolhand.core.approvals import Approve, Decision, Deny, PendingCall
+from toolhand.models import Model
+
+UNPAID = [
+    {"number": 17, "email": "ann@example.com", "total": 420},
+    {"number": 23, "email": "bo@example.com", "total": 80},
+]
+QUESTION = "Send a reminder for each unpaid invoice to its email."
+sent: list[str] = []
+
+
+@tool(reveals=["email"])  # else a step, too, would see the addresses masked
+def list_unpaid() -> list[dict[str, int | str]]:
+    """All unpaid invoices, each with number, email and total."""
+    return UNPAID
+
+
+@tool(effect="writes", approval=True)
+def send_reminder(email: str, number: int) -> str:
+    """Sends a reminder of an unpaid invoice.
+
+    Args:
+        email: where to.
+        number: the invoice's number.
+    """
+    sent.append(email)
+    return f"reminded {email} of invoice {number}"
+
+
+def ask(call: PendingCall) -> Decision:
+    """Asks at the terminal."""
+    if not sys.stdin.isatty():
+        return Deny("There is nobody here to agree.")
+    answer = input(f"{call.name} {dict(call.arguments)} [y/N]? ")
+    return Approve(by="terminal") if answer.strip().lower() == "y" else Deny("The user does not want it.")
+
+
+def main(model: str | Model, decide: Callable[[PendingCall], Decision] = ask) -> Run:
+    """Has the plan written and run, with every writing step decided about."""
+    agent = Agent(model, [list_unpaid, send_reminder], protocol="plan", store="memory")
+    run = agent.run_sync(QUESTION, session="reminders")
+    for _ in range(10):
+        if run.stopped != "approval":
+            break
+        decisions = {call.approval_id: decide(call) for call in run.pending}
+        run = agent.resume_sync("reminders", decisions)
+    print(run.text)
+    print("sent:", ", ".join(sent) or "nothing")
+    return run
+
+
+if __name__ == "__main__":
+    main(chosen.model(__doc__))
