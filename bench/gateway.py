@@ -4,8 +4,8 @@
 
 The server, the gateway and the clients are processes of their own on this machine. Told are: the gateway's CPU time per request,
 whose inverse is how many one core answers in a second; the time to the first token directly and through it, one request after the
-other, in turns; and the memory that many open streams take. `--litellm` measures LiteLLM's proxy the same way, where the command
-`litellm` is there.
+other, in turns; and the memory that many open streams take. Each figure stands beside its mark, and the end is 1 where one is
+missed. `--litellm` measures LiteLLM's proxy the same way; it is installed for that, once, in an environment of its own in the cache.
 """
 
 from __future__ import annotations
@@ -15,18 +15,30 @@ import asyncio
 import json
 import os
 import platform
-import shutil
 import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import venv
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import aiohttp
 from aiohttp import web
+
+from toolhand.models.weights import cache_folder
+
+LEAST_PER_SECOND = 400
+"""Requests that one core shall answer in a second."""
+
+MOST_FIRST_TOKEN_MS = 3.0
+"""What shall be added to the time to the first token, in the median."""
+
+MOST_STREAM_KB = 100
+"""What an open stream shall take."""
 
 TOOL = {
     "type": "function",
@@ -188,21 +200,44 @@ async def memory_per_stream(url: str, pid: int, count: int) -> float:
     return (after - before) / count
 
 
-async def measure(name: str, model: str, url: str, pid: int, given: argparse.Namespace) -> None:
-    print(f"\n{name}")
+@dataclass
+class Marks:
+    """Figures beside their marks; what is measured for comparison alone has none."""
+
+    name: str
+    counts: bool
+    missed: list[str] = field(default_factory=list)
+
+    def tell(self, what: str, said: str, mark: str, *, is_met: bool) -> None:
+        sign = ("✓" if is_met else "✗") if self.counts else " "
+        print(f"  {sign} {what}: {said}" + (f" (mark: {mark})" if self.counts else ""), flush=True)
+        if self.counts and not is_met:
+            self.missed.append(what)
+
+
+async def measure(model: str, url: str, pid: int, given: argparse.Namespace, marks: Marks) -> None:
+    print(f"\n{marks.name}", flush=True)
     for kind in KINDS:
         for streams in (False, True):
             seconds = await cpu_per_request(url, pid, kind, given.requests, streams=streams)
-            print(
-                f"  {kind}, {'streamed' if streams else 'whole'}: {seconds * 1000:.2f} ms of CPU, {1 / seconds:.0f} requests/s on one core"
-            )
-    direct, through = await latencies(model, url, max(50, given.requests // 4))
-    print(
-        f"  first token: {direct * 1000:.2f} ms directly, {through * 1000:.2f} ms through it: {(through - direct) * 1000:+.2f} ms"
+            what = f"{kind}, {'streamed' if streams else 'whole'}"
+            said = f"{1 / seconds:.0f} requests/s on one core, {seconds * 1000:.2f} ms of CPU each"
+            marks.tell(what, said, f"at least {LEAST_PER_SECOND}", is_met=1 / seconds >= LEAST_PER_SECOND)
+    direct, through = await latencies(model, url, max(100, given.requests // 2))
+    added = (through - direct) * 1000
+    said = f"{added:+.2f} ms in the median, {through * 1000:.2f} through it and {direct * 1000:.2f} directly"
+    marks.tell(
+        "first token", said, f"at most {MOST_FIRST_TOKEN_MS:+g} ms", is_met=added <= MOST_FIRST_TOKEN_MS
     )
     if given.streams:
-        each = await memory_per_stream(url, pid, given.streams)
-        print(f"  {given.streams} open streams: {each / 1000:.0f} kB each")
+        each = await memory_per_stream(url, pid, given.streams) / 1000
+        said = f"{each:.0f} kB each"
+        marks.tell(
+            f"{given.streams} open streams",
+            said,
+            f"at most {MOST_STREAM_KB} kB",
+            is_met=each <= MOST_STREAM_KB,
+        )
 
 
 async def with_process(command: list[str], address: str, use: Callable[[int], Awaitable[None]]) -> None:
@@ -217,65 +252,80 @@ async def with_process(command: list[str], address: str, use: Callable[[int], Aw
         process.wait(30)
 
 
-async def main() -> None:
+def litellm() -> Path | None:
+    """LiteLLM's command, installed where it is not there yet; None where it cannot be."""
+    folder = cache_folder() / "bench" / "litellm"
+    command, ready = folder / "bin" / "litellm", folder / ".ready"
+    if ready.exists():
+        return command
+    print("\ninstalling LiteLLM's proxy …", flush=True)
+    venv.create(folder, with_pip=True, clear=True)
+    install = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "litellm[proxy]"]
+    if subprocess.run(install, check=False).returncode:
+        print("it cannot be installed here")
+        return None
+    ready.touch()
+    return command
+
+
+async def ours(base: str, model: str, given: argparse.Namespace, marks: Marks) -> None:
+    port = free_port()
+    command = [
+        *(sys.executable, "-m", "toolhand.cli", "serve", "--port", str(port), "-m", f"m={base}#m"),
+        *("--no-page", "--most-running", "5000"),
+    ]
+    at = f"http://127.0.0.1:{port}"
+    await with_process(
+        command,
+        f"{at}/healthz",
+        lambda pid: measure(model, f"{at}/v1/chat/completions", pid, given, marks),
+    )
+
+
+async def theirs(base: str, model: str, given: argparse.Namespace) -> None:
+    found = litellm()
+    if found is None:
+        return
+    port = free_port()
+    at = f"http://127.0.0.1:{port}"
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "config.yaml"
+        file.write_text(
+            f"model_list:\n  - model_name: m\n    litellm_params: {{model: openai/m, api_base: '{base}', api_key: x}}\n"
+        )
+        command = [str(found), "--config", str(file), "--port", str(port), "--host", "127.0.0.1"]
+        await with_process(
+            command,
+            f"{at}/health/liveliness",
+            lambda pid: measure(
+                model, f"{at}/v1/chat/completions", pid, given, Marks("LiteLLM's proxy", counts=False)
+            ),
+        )
+
+
+async def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--requests", type=int, default=400)
     parser.add_argument("--streams", type=int, default=1000)
     parser.add_argument("--litellm", action="store_true")
-    parser.add_argument("--serve-model", type=int)
     given = parser.parse_args()
-    if given.serve_model:
-        return
-    ports = free_port(), free_port(), free_port()
-    base = f"http://127.0.0.1:{ports[0]}/v1"
+    port, marks = free_port(), Marks("toolhand serve", counts=True)
+    base = f"http://127.0.0.1:{port}/v1"
     model = f"{base}/chat/completions"
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
 
-    async def ours(_: int) -> None:
-        command = [
-            sys.executable,
-            "-m",
-            "toolhand.cli",
-            "serve",
-            "--port",
-            str(ports[1]),
-            "-m",
-            f"m={base}#m",
-            "--no-page",
-        ]
-        url = f"http://127.0.0.1:{ports[1]}/v1/chat/completions"
-        most = ["--most-running", "5000"]
-        await with_process(
-            [*command, *most],
-            f"http://127.0.0.1:{ports[1]}/healthz",
-            lambda pid: measure("toolhand serve", model, url, pid, given),
-        )
+    async def all_of_them(_: int) -> None:
+        await ours(base, model, given, marks)
         if given.litellm:
-            await theirs()
+            await theirs(base, model, given)
 
-    async def theirs() -> None:
-        found = shutil.which("litellm")
-        if found is None:
-            print("\nLiteLLM's proxy is not there")
-            return
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "config.yaml"
-            file.write_text(
-                f"model_list:\n  - model_name: m\n    litellm_params: {{model: openai/m, api_base: '{base}', api_key: x}}\n"
-            )
-            command = [found, "--config", str(file), "--port", str(ports[2]), "--host", "127.0.0.1"]
-            url = f"http://127.0.0.1:{ports[2]}/v1/chat/completions"
-            await with_process(
-                command,
-                f"http://127.0.0.1:{ports[2]}/health/liveliness",
-                lambda pid: measure("LiteLLM's proxy", model, url, pid, given),
-            )
-
-    await with_process([sys.executable, "-m", "bench.gateway", "--serve-model", str(ports[0])], base, ours)
+    await with_process([sys.executable, "-m", "bench.gateway", "--serve-model", str(port)], base, all_of_them)
+    print(f"\nmissed: {', '.join(marks.missed)}" if marks.missed else "\nall marks are met")
+    return 1 if marks.missed else 0
 
 
 if __name__ == "__main__":
     if "--serve-model" in sys.argv:
         serve_model(int(sys.argv[sys.argv.index("--serve-model") + 1]))
     else:
-        asyncio.run(main())
+        sys.exit(asyncio.run(main()))

@@ -75,6 +75,15 @@ def test_memory_is_bounded() -> None:
     assert kept.kept_bytes <= 10_000
 
 
+def test_a_conversation_that_nobody_has_any_more_is_not_kept() -> None:
+    kept = RenderedHistories(lambda message, _: b"x" * 1000)
+    start = user("here")
+    for number in range(100):  # as a gateway's requests: each its own history
+        kept.joined([system("be brief"), user(str(number)), user("more")], "en")
+    kept.joined([start], "en")
+    assert kept.kept_bytes == 1000
+
+
 def test_no_messages() -> None:
     assert RenderedHistories(plain).joined([], "en") == b""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from importlib.util import find_spec
 from typing import Any, Final
 
@@ -87,6 +88,9 @@ def _served(settings: GatewaySettings) -> int:
     from toolhand.gateway.serving import server_of  # noqa: PLC0415
 
     def told(port: int) -> None:
+        # What is there now stays: a collector that went through all of it again and again would hold every answer up.
+        gc.collect()
+        gc.freeze()
         where = f"http://{settings.host}:{port}"
         tell(
             say(f"serving at {where} (stop with Ctrl-C)", f"正在提供服务：{where}（按 Ctrl-C 停止）"),

@@ -136,7 +136,7 @@ class Opaque:
 Part: TypeAlias = Text | Note | ToolCall | ToolResult | Opaque
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class Message:
     """One entry of a history. Calls and results are parts; nothing in it belongs to a protocol.
 

@@ -9,7 +9,7 @@ import secrets
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from starlette.types import Receive, Scope, Send
 
@@ -111,17 +111,14 @@ class Endpoint:
         wanted = _with_headers(self.front.read(body), body, headers)
         self._admission.check_model(caller, wanted.model)
         ticket.model = wanted.model
-        watch = _Watch(receive)
         try:
             async with asyncio.timeout(self._seconds):
                 if wanted.streams:
-                    await self._stream(wanted, caller, send, watch, ticket)
+                    await self._stream(wanted, caller, send, receive, ticket)
                 else:
-                    await self._whole(wanted, caller, send, watch, ticket)
+                    await self._whole(wanted, caller, send, receive, ticket)
         except TimeoutError:
             raise too_slow(self._seconds) from None
-        finally:
-            watch.end()
 
     async def _body(self, receive: Receive, headers: Mapping[bytes, bytes]) -> bytes:
         length = headers.get(b"content-length", b"")
@@ -148,49 +145,45 @@ class Endpoint:
 
     # ------------------------------------------------------------------ whole and streamed
     async def _whole(
-        self, wanted: Wanted, caller: Caller, send: Send, watch: _Watch, ticket: _Ticket
+        self, wanted: Wanted, caller: Caller, send: Send, receive: Receive, ticket: _Ticket
     ) -> None:
-        answered = ticket.answered = await watch.during(self._answer(wanted, caller, None))
+        async with _Work(self._answer(wanted, caller, None), receive) as work:
+            await asyncio.wait([work.task])
+            answered = ticket.answered = work.result()
         body = json_bytes(self.front.whole(answered, wanted))
         await _respond(send, 200, body, (_JSON, *ticket.headers(answered)))
         ticket.status, ticket.has_begun = 200, True
 
     async def _stream(
-        self, wanted: Wanted, caller: Caller, send: Send, watch: _Watch, ticket: _Ticket
+        self, wanted: Wanted, caller: Caller, send: Send, receive: Receive, ticket: _Ticket
     ) -> None:
         writing, flow = self.front.writing(wanted), _Flow()
-        task = asyncio.ensure_future(watch.during(self._answer(wanted, caller, flow.put)))
-        task.add_done_callback(lambda _: flow.end())
-        try:
-            while True:
-                pieces = await flow.take(self._heartbeat)
-                if task.done():
-                    ticket.answered = task.result()  # a refusal comes out here
-                written = [writing.text(piece) for piece in pieces]
-                if not ticket.has_begun:
-                    written.insert(0, writing.begin())
-                    await _begin(send, (*_EVENTS, *ticket.headers(ticket.answered)))
-                    ticket.status, ticket.has_begun = 200, True
-                if ticket.answered is not None:
-                    written.append(writing.finish(ticket.answered))
-                elif not pieces:
-                    written.append(writing.waiting())
-                await send(
-                    {
-                        "type": "http.response.body",
-                        "body": b"".join(written),
-                        "more_body": ticket.answered is None,
-                    }
-                )
-                if ticket.answered is not None:
-                    return
-        except BaseException as error:
-            if not ticket.has_begun or isinstance(error, Gone):
-                raise
-            await self._break_off(error, writing, send, ticket)
-        finally:
-            task.cancel()
-            await asyncio.wait([task])
+        async with _Work(self._answer(wanted, caller, flow.put), receive) as work:
+            work.task.add_done_callback(flow.end)
+            try:
+                while ticket.answered is None:
+                    await self._give(await flow.take(self._heartbeat), work, writing, send, ticket)
+            except BaseException as error:
+                if not ticket.has_begun or isinstance(error, Gone):
+                    raise
+                await self._break_off(error, writing, send, ticket)
+
+    async def _give(
+        self, pieces: list[str], work: _Work[Answered], writing: Writing, send: Send, ticket: _Ticket
+    ) -> None:
+        """Sends what is there, and the end once there is one."""
+        if work.task.done():
+            ticket.answered = work.result()  # a refusal comes out here
+        answered, written = ticket.answered, [writing.text(piece) for piece in pieces]
+        if not ticket.has_begun:
+            written.insert(0, writing.begin())
+            await _begin(send, (*_EVENTS, *ticket.headers(answered)))
+            ticket.status, ticket.has_begun = 200, True
+        if answered is not None:
+            written.append(writing.finish(answered))
+        elif not pieces:
+            written.append(writing.waiting())
+        await send({"type": "http.response.body", "body": b"".join(written), "more_body": answered is None})
 
     async def _break_off(self, error: BaseException, writing: Writing, send: Send, ticket: _Ticket) -> None:
         """Ends a stream that has begun with what went wrong."""
@@ -227,46 +220,45 @@ class _Ticket:
         return found
 
 
-class _Watch:
-    """Watches whether the client is still there."""
+class _Work(Generic[_Result]):
+    """The work for a client, while the client is there: it is cancelled when the client goes or nobody waits for it any more.
 
-    def __init__(self, receive: Receive) -> None:
-        self._receive = receive
-        self._task: asyncio.Task[None] | None = None
+    Args:
+        work: what is done.
+        receive: the request's, whose body has been read.
+    """
 
-    async def during(self, work: Coroutine[Any, Any, _Result]) -> _Result:
-        """The work's result; the work is cancelled when the client goes.
+    def __init__(self, work: Coroutine[Any, Any, _Result], receive: Receive) -> None:
+        self.task = asyncio.ensure_future(work)
+        self._receive, self._has_gone = receive, False
+        self._watching = asyncio.ensure_future(self._watch())
+
+    async def _watch(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self._has_gone = True
+        self.task.cancel()
+
+    def result(self) -> _Result:
+        """What came of it, once it has ended.
 
         Raises:
-            Gone: then.
+            Gone: when the client has gone.
         """
-        working = asyncio.ensure_future(work)
-        has_gone = False
+        if self._has_gone:
+            raise Gone
+        return self.task.result()
 
-        async def watch() -> None:
-            nonlocal has_gone
-            while (await self._receive())["type"] != "http.disconnect":
-                pass
-            has_gone = True
-            working.cancel()
+    async def __aenter__(self) -> _Work[_Result]:
+        """It is under way already."""
+        return self
 
-        self._task = asyncio.ensure_future(watch())
-        try:
-            return await working
-        except asyncio.CancelledError:
-            if has_gone:
-                raise Gone from None
-            raise
-        finally:
-            self.end()
-            if not working.done():
-                working.cancel()
-                await asyncio.wait([working])
-
-    def end(self) -> None:
-        """Watches no longer."""
-        if self._task is not None:
-            self._task.cancel()
+    async def __aexit__(self, *error: object) -> None:
+        """Ends it."""
+        self._watching.cancel()
+        if not self.task.done():
+            self.task.cancel()
+            await asyncio.wait([self.task])
 
 
 class _Flow:
@@ -282,18 +274,19 @@ class _Flow:
         self._pieces.append(piece)
         self._there.set()
 
-    def end(self) -> None:
+    def end(self, _: object) -> None:
         """No more will come."""
         self._is_over = True
         self._there.set()
 
     async def take(self, seconds: float) -> list[str]:
         """The pieces that are there, waited for so long."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._there.wait()
-        except TimeoutError:
-            return []
+        if not self._there.is_set():
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._there.wait()
+            except TimeoutError:
+                return []
         taken, self._pieces = self._pieces, []
         if not self._is_over:
             self._there.clear()

@@ -8,6 +8,7 @@ from typing import Final
 import uvicorn
 from starlette.applications import Starlette
 
+from toolhand.gateway.corking import CorkedProtocol
 from toolhand.gateway.settings import GatewaySettings
 from toolhand.listening import ListeningServer, unheard
 
@@ -31,6 +32,7 @@ def server_of(
         app,
         host=settings.host,
         port=settings.port,
+        http=CorkedProtocol,
         log_level="warning",
         access_log=False,
         ws="none",

@@ -1,14 +1,15 @@
 """Histories that have been rendered before: a turn renders only the messages that are new.
 
 A conversation's history grows at its end. Its bytes are kept joined, with the offset behind each message, and found again
-by the identity of its first message after the system's. What the newest request shares with the kept one is reused, also
-after a retry, a fork or a passing reminder.
+by the identity of its first message after the system's, for as long as anybody else has that message. What the newest request
+shares with the kept one is reused, also after a retry, a fork or a passing reminder.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+import weakref
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -37,9 +38,15 @@ class Glue:
     tail: bytes
 
 
+_START: Final = Message(role="user", parts=())
+"""Stands where a conversation's first message does: that one is not kept alive by what was rendered of it."""
+
+
 @dataclass(slots=True)
 class _Rendered:
     language: Language
+    start: weakref.ref[Message]
+    place: int = 0
     messages: list[Message] = field(
         default_factory=list
     )  # strong references, so that their identities stay theirs
@@ -69,6 +76,9 @@ class RenderedHistories:
         self.kept_bytes = 0
         """How much is kept now."""
         self._by_start: OrderedDict[tuple[int, Language], _Rendered] = OrderedDict()
+        self._ended: deque[tuple[int, Language]] = (
+            deque()
+        )  # filled at any moment, also while the lock is held
         self._lock = threading.Lock()
 
     def joined(
@@ -77,20 +87,40 @@ class RenderedHistories:
         """All messages' bytes, joined with commas, between two others: in one copy, as they may be long."""
         if not messages:
             return before + after
-        start = next((m for m in messages if m.role != "system"), messages[0])
+        place = next((n for n, m in enumerate(messages) if m.role != "system"), 0)
+        start = messages[place]
         key = (id(start), language)
         with self._lock:
-            rendered = self._by_start.get(key) or _Rendered(language)
+            self._forget()
+            rendered = self._by_start.get(key)
+            if rendered is None or rendered.start() is not start:
+                self._drop(key)
+                rendered = _Rendered(language, weakref.ref(start, lambda _: self._ended.append(key)))
             length = len(rendered.joined)
+            if rendered.messages:
+                rendered.messages[rendered.place] = start
             self._extend(rendered, messages)
+            rendered.place, rendered.messages[place] = place, _START
             self._by_start[key] = rendered
             self._by_start.move_to_end(key)
             self.kept_bytes += len(rendered.joined) - length
             result = b"".join((before, rendered.joined, after))
             while self.kept_bytes > self._most_bytes:
-                _, dropped = self._by_start.popitem(last=False)
-                self.kept_bytes -= len(dropped.joined)
+                self._drop(next(iter(self._by_start)))
         return result
+
+    def _forget(self) -> None:
+        """Drops the conversations that nobody can ask about any more."""
+        while self._ended:
+            key = self._ended.popleft()
+            found = self._by_start.get(key)
+            if found is not None and found.start() is None:  # else another message has its identity by now
+                self._drop(key)
+
+    def _drop(self, key: tuple[int, Language]) -> None:
+        dropped = self._by_start.pop(key, None)
+        if dropped is not None:
+            self.kept_bytes -= len(dropped.joined)
 
     def _is_glued(self, before: Message, message: Message) -> bool:
         return self._glue is not None and self._glue.holds(before, message)
