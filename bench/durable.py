@@ -1,10 +1,12 @@
-"""What runs on many machines cost: how many a second, how soon, what of a worker that dies, what of those that wait.
+"""What runs on many machines cost, each figure with the mark that it has to hold.
 
-python -m bench.durable [URL] [--runs 600] [--parked 10000] [--queued 50000] [--messages 100000]
+python -m bench.durable [URL] [--parts throughput,idle,failover,outage,parked,queued,long,bytes,fuzz]
 
-URL is an empty PostgreSQL database; by default a server from a wheel is started that waits for the disk. The model is a script,
-so its time is not in it. A run has 5 tool calls of 50 ms, each asked for by itself, and an answer: 6 requests to the model.
-Absolute figures say as much about the machine and its other users as about the code: the load is printed with them.
+URL is an empty PostgreSQL database; by default a server from a wheel is started that waits for the disk. Only such a server can be
+crashed (`outage`), and only its processor time is counted. The model is a script, so its time is not in it. A run has 5 tool
+calls of 50 ms, each asked for by itself, and an answer: 6 requests to the model. Absolute figures say as much about the machine
+and its other users as about the code: the load is printed with them, and how much longer a fixed piece of Python took than at its
+best, by which times of the processor can be divided.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import json
 import os
 import shutil
 import statistics
@@ -21,12 +24,16 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.sessions.postgres import Server
+
 from toolhand import Agent, tool
+from toolhand.cli.worker import new_loop
 from toolhand.core.messages import Message, ModelOutput, ModelRequest, RawCall, Text, user
 from toolhand.durable import Worker, ledger_of
-from toolhand.sessions import StoredSession, open_store
+from toolhand.sessions import StoredSession
 from toolhand.testing import ScriptedModel
 
+ROOT = Path(__file__).parents[1]
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -71,10 +78,56 @@ def resident_mb(pid: int) -> float:
     return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) / 1024
 
 
+class Pace:
+    """How much slower the machine is than at its best while others use it: a fixed piece of work, timed now and then."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+
+    def look(self) -> None:
+        started = time.process_time()
+        sum(len(str(number)) for number in range(20_000))
+        self.times.append(time.process_time() - started)
+
+    @property
+    def factor(self) -> float:
+        return statistics.mean(self.times) / min(self.times)
+
+    async def watch(self) -> None:
+        while True:
+            self.look()
+            await asyncio.sleep(0.25)
+
+
+PACE = Pace()
+
+
+def told(
+    what: str,
+    value: float,
+    unit: str,
+    *,
+    most: float | None = None,
+    least: float | None = None,
+    more: str = "",
+) -> None:
+    """Prints a figure, and how it stands to its mark."""
+    mark = ""
+    if most is not None:
+        mark = f"  mark <= {most:g}: {'held' if value <= most else 'MISSED'}"
+    if least is not None:
+        mark = f"  mark >= {least:g}: {'held' if value >= least else 'MISSED'}"
+    print(f"{what}: {value:.4g} {unit}{mark}{f'  ({more})' if more else ''}", flush=True)
+
+
+def load() -> str:
+    return f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, {PACE.factor:.2f} times as slow as at its best"
+
+
 @contextlib.contextmanager
 def workers(url: str, count: int, concurrency: int = 100):
-    command = [sys.executable, __file__, url, "--work", str(concurrency)]
-    made = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(count)]
+    command = [sys.executable, "-m", "bench.durable", url, "--work", str(concurrency)]
+    made = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) for _ in range(count)]
     try:
         for worker in made:
             worker.stdout.readline()
@@ -111,14 +164,23 @@ async def ended(ledger, count: int) -> None:
     await until(lambda: counted(ledger, "ended > 0", count))
 
 
-async def throughput(url: str, count: int, runs: int) -> str:
-    made = agent(url)
-    ledger = ledger_of(made.store)
-    with workers(url, count) as pids:
-        for number in range(count * 10):  # warm
-            await (await made.submit("work", session=f"warm-{count}-{number}")).wait()
+async def throughput(field: Field) -> None:
+    rates: dict[int, float] = {}
+    for count in (1, 2, 4):
+        rates[count] = await throughput_of(field, count)
+    told("  from 1 worker to 2", rates[2] / rates[1], "times")
+    told("  from 2 workers to 4", rates[4] / rates[2], "times", more="the cores are the same")
+
+
+async def throughput_of(field: Field, count: int) -> float:
+    made, ledger, runs = field.agent(), field.ledger, field.options.runs
+    with workers(field.url, count) as pids:
+        warm = [await made.submit("work", session=f"warm-{count}-{number}") for number in range(count * 20)]
+        for run in warm:
+            await run.wait()
         before = (await ledger.look("SELECT count(*) FROM run WHERE ended > 0", ()))[0][0]
-        used, started = sum(map(cpu, pids)), time.perf_counter()
+        PACE.times = [min(PACE.times)]
+        used, served, started = sum(map(cpu, pids)), field.server_cpu(), time.perf_counter()
         gate = asyncio.Semaphore(32)
 
         async def one(number: int) -> None:
@@ -127,27 +189,43 @@ async def throughput(url: str, count: int, runs: int) -> str:
 
         await asyncio.gather(*(one(number) for number in range(runs)))
         await ended(ledger, before + runs)
-        seconds, used = time.perf_counter() - started, sum(map(cpu, pids)) - used
-    return (f"{count} workers × 100: {runs / seconds:6.1f} runs/s, {used / runs * 1e3:5.2f} ms CPU of workers a run, "
-            f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")  # fmt: skip
+        seconds = time.perf_counter() - started
+        used, served = sum(map(cpu, pids)) - used, field.server_cpu() - served
+    is_marked = count == 2
+    told(f"{count} workers x 100: runs", runs / seconds, "/s", least=90 if is_marked else None, more=load())
+    told("  processor of the workers", used / runs * 1e3, "ms a run", most=8 if is_marked else None,
+         more=f"at the machine's best {used / runs * 1e3 / PACE.factor:.2f}")  # fmt: skip
+    if served:
+        told("  processor of PostgreSQL", served / runs * 1e3, "ms a run", more="submitting included")
+    return runs / seconds
 
 
-async def latency(url: str, label: str, times: int = 40) -> str:
-    made, found = agent(url), []
+async def idle(field: Field) -> None:
+    with workers(field.url, 1) as pids:
+        used = cpu(pids[0])
+        await asyncio.sleep(10)
+        told(
+            "an idle worker", (cpu(pids[0]) - used) * 10, "% of a core", more=f"{resident_mb(pids[0]):.0f} MB"
+        )
+        told("submit to start, idle, median", await start_ms(field, "idle"), "ms", most=60, more=load())
+
+
+async def start_ms(field: Field, label: str, times: int = 40) -> float:
+    """The median of the time from submitting a run to its start, one run at a time."""
+    made, found = field.agent(), []
     for number in range(times):
         submitted = await made.submit("hello", session=f"l-{label}-{number}")
         await submitted.wait()
         row = await submitted.look()
         found.append((row.started - row.created) * 1e3)
         await asyncio.sleep(0.05)
-    return f"submit to start, {label}: median {statistics.median(found):.0f} ms, worst of {times} {max(found):.0f} ms"
+    return statistics.median(found)
 
 
-async def failover(url: str) -> str:
-    made, found = agent(url), []
-    ledger = ledger_of(made.store)
+async def failover(field: Field) -> None:
+    made, ledger, found = field.agent(), field.ledger, []
     for number in range(3):
-        with workers(url, 2) as pids:
+        with workers(field.url, 2) as pids:
             runs = [await made.submit("work", session=f"f-{number}-{place}") for place in range(40)]
             await asyncio.sleep(0.1)
             rows = await ledger.look(
@@ -162,13 +240,54 @@ async def failover(url: str) -> str:
             )
             if again[0][0]:
                 found.append(again[0][0] - killed)
-    return f"kill -9: its runs had all ended elsewhere after {', '.join(f'{s:.1f}' for s in found)} s (lease 4 s)"
+    if found:
+        told(
+            "kill -9: its runs have all ended elsewhere, worst of 3",
+            max(found),
+            "s",
+            most=8,
+            more="lease 4 s",
+        )
 
 
-async def parked(url: str, count: int) -> str:
-    made = agent(url)
-    ledger = ledger_of(made.store)
-    with workers(url, 1) as pids:
+async def outage(field: Field) -> None:
+    if field.server is None:
+        print("outage: not measured, as the server is not ours to crash", flush=True)
+        return
+    made = field.agent()
+    with workers(field.url, 2) as pids:
+        before = [await made.submit("work", session=f"o-{number}") for number in range(100)]
+        await asyncio.sleep(0.2)
+        await asyncio.to_thread(field.server.crash)
+        meanwhile = [asyncio.ensure_future(made.submit("hello", session=f"om-{n}")) for n in range(5)]
+        await asyncio.sleep(5)
+        await asyncio.to_thread(field.server.start)
+        back = time.time()
+        after = [await made.submit("hello", session=f"oa-{number}") for number in range(20)]
+        for run in (*before, *(await asyncio.gather(*meanwhile)), *after):
+            await run.wait()
+        starts = [(await run.look()).started - back for run in after]
+        alive = sum(os.path.exists(f"/proc/{pid}") for pid in pids)  # noqa: ASYNC240, PTH110 - no disk is read
+        told(
+            "5 s without PostgreSQL: new runs start after its return, worst of 20",
+            max(starts),
+            "s",
+            most=2,
+            more=load(),
+        )
+        ends = [(await run.look()).ended - back for run in before]
+        told(
+            "  the last of the 100 runs under way has ended",
+            max(ends),
+            "s after",
+            more=f"{alive} of 2 workers live",
+        )
+
+
+async def parked(field: Field) -> None:
+    made, ledger, count = field.agent(), field.ledger, field.options.parked
+    with workers(field.url, 1) as pids:
+        first = await start_ms(field, "before-parked")
         before = resident_mb(pids[0])
         gate = asyncio.Semaphore(64)
 
@@ -179,88 +298,174 @@ async def parked(url: str, count: int) -> str:
         await asyncio.gather(*(one(number) for number in range(count)))
         await until(lambda: counted(ledger, "state = 'waiting'", count))
         after = resident_mb(pids[0])
-        said = await latency(url, f"{count} parked")
-    return f"{count} parked runs: worker {before:.0f} MB before, {after:.0f} MB after; {said}"
+        told(
+            f"{count} parked runs: they take of the worker",
+            after - before,
+            "MB",
+            most=60,
+            more=f"{after:.0f} MB in all",
+        )
+        last = await start_ms(field, "after-parked")
+        told("  submit to start beside them, of what it was before", last / first, "times", most=1.25,
+             more=f"{first:.0f} and {last:.0f} ms")  # fmt: skip
 
 
-async def queued(url: str, count: int) -> str:
-    made = agent(url)
-    ledger = ledger_of(made.store)
-    await made.submit("hello", session="long")
-    await ledger.look(
-        "INSERT INTO run (id, session, owner, agent, queue, priority, state, asked, created, due, enqueued) "
-        "SELECT 'q' || n, 'long', '', '', 'default', 0, 'behind', '{\"text\": \"hello\"}', 0, 0, 0 "
-        "FROM generate_series(1, ?::int) AS n RETURNING 1", (count,)
+async def queued(field: Field) -> None:
+    count = field.options.queued
+    with workers(field.url, 1):
+        first = await start_ms(field, "before-queued")
+        await field.agent().submit("hello", session="long")
+        await field.ledger.look(
+            "INSERT INTO run (id, session, owner, agent, queue, priority, state, asked, created, due, enqueued) "
+            "SELECT 'q' || n, 'long', '', '', 'default', 0, 'behind', '{\"text\": \"hello\"}', 0, 0, 0 "
+            "FROM generate_series(1, ?::int) AS n RETURNING 1", (count,)
+        )  # fmt: skip
+        await field.agent().submit("hello", session="long")
+        last = await start_ms(field, "after-queued")
+        told(f"{count} turns queued in a session: submit to start of others", last / first, "times", most=1.25,
+             more=f"{first:.0f} and {last:.0f} ms, while those are made")  # fmt: skip
+    await field.ledger.look("DELETE FROM run WHERE session = 'long' RETURNING 1", ())
+
+
+async def long(field: Field) -> None:
+    store, count = field.ledger.store, field.options.messages
+    times: dict[int, list[float]] = {}
+    for size in (200, count):
+        session = StoredSession(f"many-{size}", store)
+        async with session.held():
+            while session.count < size:
+                for _ in range(min(500, size // 2)):
+                    session.append(
+                        user("What is the weather?"), Message(role="assistant", parts=(Text("Fine, 21 °C."),))
+                    )
+                await session.saved()
+        times[size] = []
+        for _ in range(40):
+            started = time.perf_counter()
+            await store.read(session.id, limit=50)
+            times[size].append((time.perf_counter() - started) * 1e3)
+    few, many = (statistics.median(found) for found in times.values())
+    told(
+        f"the last 50 of {count} messages, median", many, "ms", most=2, more=f"of 200: {few:.2f} ms; {load()}"
+    )
+
+
+async def sizes(field: Field) -> None:
+    """Bytes stored of a session of 100 turns with 2.5 kB a turn, against what was said and done in it."""
+
+    @tool
+    def fetch(n: int) -> str:
+        """Fetches a page."""
+        return f"page {n} " + "the quick brown fox " * 100
+
+    def reply_at_length(request: ModelRequest) -> ModelOutput:
+        if request.messages[-1].role == "user":
+            return ModelOutput(
+                calls=(RawCall(id="c", name="fetch", arguments='{"n": 1}'),), finish_reason="tool_calls"
+            )
+        return ModelOutput(text="It says this: " + "a lazy dog " * 30)
+
+    made = Agent(ScriptedModel(reply_at_length), tools=[fetch], store=field.url)
+    payload = 0
+    for number in range(100):
+        run = await made.run(f"What does page {number} say? " + "Please. " * 10, session="sized")
+        said = (m.text for m in run.new_messages if m.role != "tool")
+        payload += sum(map(len, said)) + sum(len(str(result.data)) for result in run.results)
+        payload += sum(len(call.name) + len(str(dict(call.arguments))) for call in run.calls)
+    rows = await field.ledger.look(
+        "SELECT sum(octet_length(e.body)), sum(pg_column_size(e.*)) FROM entry e JOIN session s ON s.no = e.session "
+        "WHERE s.id = 'sized'", ()
     )  # fmt: skip
-    with workers(url, 1):
-        return await latency(url, f"{count} turns queued in another session")
+    told("entries of 100 turns of 2.5 kB: bytes", rows[0][0] / payload, "times what was said", most=2,
+         more=f"{rows[0][1] / payload:.2f} times as rows, compressed")  # fmt: skip
 
 
-async def long_session(url: str, count: int) -> str:
-    store = open_store(url)
-    session = StoredSession("many", store)
-    async with session.held():
-        while session.count < count:
-            for _ in range(500):
-                session.append(
-                    user("What is the weather?"), Message(role="assistant", parts=(Text("Fine, 21 °C."),))
-                )
-            await session.saved()
-    times = []
-    for _ in range(30):
-        started = time.perf_counter()
-        await store.read("many", limit=50)
-        times.append((time.perf_counter() - started) * 1e3)
-    return f"last 50 of {count} messages: median {statistics.median(times):.2f} ms"
-
-
-async def main(url: str, options: argparse.Namespace) -> None:
-    ledger = ledger_of(agent(url).store)
-    await ledger.ready()
-    for count in (1, 2, 4):
-        print(await throughput(url, count, options.runs), flush=True)
-    with workers(url, 1) as pids:
-        used = cpu(pids[0])
-        await asyncio.sleep(10)
-        print(f"an idle worker: {(cpu(pids[0]) - used) * 10:.1f} % of a core", flush=True)
-        print(await latency(url, "idle"), flush=True)
-    print(await failover(url), flush=True)
-    print(await parked(url, options.parked), flush=True)
-    print(await queued(url, options.queued), flush=True)
-    print(await long_session(url, options.messages), flush=True)
-    sizes = await ledger.look(
-        "SELECT (SELECT sum(length(body)) FROM entry JOIN session s ON s.no = entry.session WHERE s.id LIKE 't-%'), "
-        "(SELECT count(*) FROM session WHERE id LIKE 't-%'), (SELECT sum(length(body)) FROM audit WHERE session_id LIKE 't-%')",
-        (),
+async def fuzz(field: Field) -> None:
+    """The short form of the fuzz; the long one is `python -m tests.durable.fuzz URL --runs 2000 --hits 500`."""
+    database = field.server.database() if field.server is not None else field.url
+    words = ("--runs", "200", "--hits", "60", "--lease", "1", "--every", "0.3")
+    made = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.durable.fuzz", database, *words, stdout=subprocess.PIPE
     )
-    entries, sessions, audit = sizes[0]
-    print(
-        f"a run of 5 calls: {entries / sessions / 1024:.1f} kB of entries, {audit / sessions / 1024:.1f} kB of audit"
+    output, _ = await made.communicate()
+    found = json.loads(output)
+    bad = sum(found[name] for name in ("twice", "lost", "late", "out_of_order")) + len(found["invalid"])
+    told(
+        "60 kills and freezes over 200 runs: what must not be",
+        bad,
+        "times",
+        most=0,
+        more=output.decode().strip(),
     )
-    await ledger.store.close()
+
+
+PARTS = {"throughput": throughput, "idle": idle, "failover": failover, "outage": outage, "parked": parked,
+         "queued": queued, "long": long, "bytes": sizes, "fuzz": fuzz}  # fmt: skip
+
+
+class Field:
+    """Where it is measured.
+
+    Args:
+        url: the database.
+        server: the server, where it is ours.
+        options: how much of everything.
+    """
+
+    def __init__(self, url: str, server: Server | None, options: argparse.Namespace) -> None:
+        self.url, self.server, self.options = url, server, options
+        self.ledger = ledger_of(self.agent().store)
+
+    def agent(self) -> Agent[str]:
+        return agent(self.url)
+
+    def server_cpu(self) -> float:
+        """Seconds of the processor that all processes of the server have used; 0 where it is not ours."""
+        if self.server is None:
+            return 0.0
+        main, used = self.server.pid, 0
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                fields = stat.read_text().rpartition(")")[2].split()
+                if int(stat.parent.name) == main:  # with those that have ended
+                    used += sum(map(int, fields[11:15]))
+                elif int(fields[1]) == main:
+                    used += int(fields[11]) + int(fields[12])
+        return used / TICKS
+
+
+async def main(field: Field) -> None:
+    await field.ledger.ready()
+    for _ in range(20):
+        PACE.look()
+    watching = asyncio.ensure_future(PACE.watch())
+    for part in field.options.parts.split(","):
+        await PARTS[part](field)
+    watching.cancel()
+    await field.ledger.store.close()
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("url", nargs="?")
-    parser.add_argument("--runs", type=int, default=600)
+    parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--parked", type=int, default=10_000)
     parser.add_argument("--queued", type=int, default=50_000)
     parser.add_argument("--messages", type=int, default=100_000)
     parser.add_argument("--work", type=int, default=0)
     options = parser.parse_args()
     if options.work:
-        asyncio.run(work(options.url, options.work))
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            runner.run(work(options.url, options.work))
         sys.exit(0)
     if options.url:
-        asyncio.run(main(options.url, options))
+        asyncio.run(main(Field(options.url, None, options)))
         sys.exit(0)
-    from tests.sessions.postgres import Server
-
     folder = Path(tempfile.mkdtemp(prefix="th"))
     server = Server(folder, is_durable=True)
     try:
-        asyncio.run(main(server.database(), options))
+        asyncio.run(main(Field(server.database(), server, options)))
     finally:
         server.stop()
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,10 +1,10 @@
 """Kills and freezes workers at random moments while they make runs; then looks at what was done, and at what was written.
 
-python -m tests.durable.fuzz URL --runs 2000 --hits 500 [--workers 3] [--seed 1]
+python -m tests.durable.fuzz URL --runs 2000 --hits 500 [--workers 3] [--seed 1] [--hosts]
 
 URL is an empty PostgreSQL database. A run makes one writing call, then two at once and one that only reads; what each does is
-counted in a file. Half of the hits are kill -9, the others freezes of half to two leases (SIGSTOP, SIGCONT). The figures are
-printed as JSON: `twice`, `lost`, `late`, `out_of_order` must be 0 and `invalid` empty.
+counted in a file. Half of the hits are kill -9, the others freezes of half to two leases (SIGSTOP, SIGCONT). With `--hosts` each
+worker is in a network namespace of its own, and a third of the hits pull its cable for as long. The figures are printed as JSON: `twice`, `lost`, `late`, `out_of_order` must be 0 and `invalid` empty.
 
 This process starts no thread and no loop before the end, so that workers can be forked from it with everything loaded.
 """
@@ -24,6 +24,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from tests.durable.hosts import Hosts
 from toolhand import Agent, tool
 from toolhand.core.errors import ErrorCode
 from toolhand.core.messages import ModelOutput, ModelRequest, RawCall
@@ -91,14 +92,19 @@ class Field:
         folder: where effects are counted.
         lease: of the workers, in seconds.
         pause: how long half a tool takes at most, in seconds.
+        hosts: a host for each worker; None where all are on this machine.
     """
 
-    def __init__(self, url: str, folder: Path, *, lease: float, pause: float) -> None:
+    def __init__(
+        self, url: str, folder: Path, *, lease: float, pause: float, hosts: Hosts | None = None
+    ) -> None:
         self.url, self.effects, self.lease, self.pause = url, folder / "effects", lease, pause
-        self.workers: list[int] = []
+        self.hosts = hosts
+        self.workers: list[tuple[int, int]] = []  # a process and its host
 
-    def agent(self) -> Agent[str]:
-        return Agent(ScriptedModel(replies), tools=tools(self.effects, self.pause), store=self.url)
+    def agent(self, place: int | None = None) -> Agent[str]:
+        store = self.url if self.hosts is None or place is None else self.hosts.url(place)
+        return Agent(ScriptedModel(replies), tools=tools(self.effects, self.pause), store=store)
 
     def fork(self, work: Any) -> int:
         """Does it in a process of its own; its number."""
@@ -116,26 +122,33 @@ class Field:
         finally:
             os._exit(code)
 
-    def start_worker(self) -> None:
-        self.workers.append(self.fork(self.work))
+    def start_worker(self, place: int) -> None:
+        self.workers.append((self.fork(lambda: self.work(place)), place))
 
-    async def work(self) -> None:
+    async def work(self, place: int) -> None:
+        if self.hosts is not None:
+            self.hosts.enter(place)
         postgres._SETTINGS["application_name"] = f"worker {os.getpid()}"
         worker = Worker(
-            self.agent(), concurrency=20, lease_seconds=self.lease, most_attempts=1000, grace_seconds=5
+            self.agent(place), concurrency=20, lease_seconds=self.lease, most_attempts=1000, grace_seconds=5
         )
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.stop)
         await worker.run()
 
     def hit(self, rng: random.Random) -> str:
-        """Kills a worker and starts another, or freezes one for a while."""
-        place = rng.randrange(len(self.workers))
-        pid = self.workers[place]
+        """Kills a worker and starts another, freezes one for a while, or pulls its cable."""
+        number = rng.randrange(len(self.workers))
+        pid, place = self.workers[number]
+        if self.hosts is not None and rng.random() < 1 / 3:
+            self.hosts.pull(place)
+            time.sleep(self.lease * rng.uniform(0.5, 2.0))
+            self.hosts.plug(place)
+            return "cuts"
         if rng.random() < 0.5:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-            del self.workers[place]
-            self.start_worker()
+            del self.workers[number]
+            self.start_worker(place)
             return "kills"
         os.kill(pid, signal.SIGSTOP)
         time.sleep(self.lease * rng.uniform(0.5, 2.0))
@@ -143,9 +156,9 @@ class Field:
         return "freezes"
 
     def stop(self) -> None:
-        for pid in self.workers:
+        for pid, _ in self.workers:
             os.kill(pid, signal.SIGTERM)
-        for pid in self.workers:
+        for pid, _ in self.workers:
             os.waitpid(pid, 0)
 
 
@@ -266,20 +279,45 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--pause", type=float, default=0.1)
     parser.add_argument("--every", type=float, default=0.6, help="seconds between hits, at most")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--hosts", action="store_true", help="a network namespace for each worker")
     options = parser.parse_args(arguments)
+    if not options.hosts:
+        return fuzz(options, None)
+    hosts = Hosts(options.url, options.workers)
+    try:
+        return fuzz(options, hosts)
+    finally:
+        hosts.close()
+
+
+def fuzz(options: argparse.Namespace, hosts: Hosts | None) -> int:
+    """Does it; 1 where anything was that must not be."""
     rng, started, sessions = random.Random(options.seed), time.monotonic(), max(1, options.runs // 8)
     figures: dict[str, Any] = dict.fromkeys(
-        ("kills", "freezes", "twice", "lost", "late", "out_of_order", "ok", "unknown", "unknown_but_done"), 0
+        (
+            "kills",
+            "freezes",
+            "cuts",
+            "twice",
+            "lost",
+            "late",
+            "out_of_order",
+            "ok",
+            "unknown",
+            "unknown_but_done",
+        ),
+        0,
     )
     figures["invalid"] = []
     with tempfile.TemporaryDirectory() as folder:
-        field = Field(options.url, Path(folder), lease=options.lease, pause=options.pause)
+        field = Field(options.url, Path(folder), lease=options.lease, pause=options.pause, hosts=hosts)
         field.effects.touch()
         os.waitpid(field.fork(lambda: prepare(field)), 0)
         seconds = options.hits * (options.every / 2 + options.lease * 1.25 / 2)
         submitter = field.fork(lambda: submit_all(field, options.runs, sessions, seconds))
-        for _ in range(options.workers):
-            field.start_worker()
+        relay = None if hosts is None else field.fork(hosts.relay)
+        for place in range(options.workers):
+            field.start_worker(place)
         time.sleep(options.lease)
         for _ in range(options.hits):
             figures[field.hit(rng)] += 1
@@ -288,6 +326,9 @@ def main(arguments: list[str]) -> int:
         if not waited(field, options.runs, 120 + options.runs):
             figures["invalid"].append("it did not come to an end")
         field.stop()
+        if relay is not None:
+            os.kill(relay, signal.SIGKILL)
+            os.waitpid(relay, 0)
         asyncio.run(checked(field, options.runs, sessions, figures))
     figures["invalid"] = figures["invalid"][:10]
     figures["seconds"] = round(time.monotonic() - started, 1)

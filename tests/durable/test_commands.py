@@ -18,7 +18,7 @@ import pytest
 from toolhand import Agent, tool
 from toolhand.core.errors import SettingsError
 from toolhand.durable import RunError, ledger_of
-from toolhand.durable.agents import load_agents
+from toolhand.durable.agents import load_work
 from toolhand.durable.retention import prune
 from toolhand.sessions import open_store
 from toolhand.testing import ScriptedModel
@@ -195,7 +195,9 @@ async def test_a_run_that_kills_its_workers_is_told_of_and_a_killed_one_s_runs_g
 
 
 @pytest.mark.slow
-async def test_a_server_that_goes_and_comes_back_ends_no_worker_and_loses_no_run(store, works, postgres):
+async def test_a_server_that_goes_and_comes_back_ends_no_worker_and_loses_no_run(
+    store, works, postgres, caplog
+):
     done = []
 
     @tool
@@ -222,12 +224,20 @@ async def test_a_server_that_goes_and_comes_back_ends_no_worker_and_loses_no_run
         return bool(worker.running)
 
     await until(is_taken)
-    await asyncio.to_thread(postgres.crash)
-    await asyncio.sleep(3)
-    await asyncio.to_thread(postgres.start)
-    after = await agent.submit("0.01", session="b")
-    assert (await after.wait(90)).output == "done"
+    with caplog.at_level("WARNING"):
+        await asyncio.to_thread(postgres.crash)
+        meanwhile = asyncio.ensure_future(agent.submit("0.01", session="c"))
+        await asyncio.sleep(3)
+        await asyncio.to_thread(postgres.start)
+        after = await agent.submit("0.01", session="b")
+        assert (await after.wait(90)).output == "done"
+    assert (await (await meanwhile).wait(90)).output == "done"
     assert (await before.wait(90)).output == "done"
+    told = [record for record in caplog.records if record.name == "toolhand.stores"]
+    assert ["cannot be reached" in told[0].message, "is back after" in told[-1].message] == [True, True]
+    assert [
+        record.message for record in caplog.records if record.exc_info
+    ] == []  # a line each, and no traceback
 
 
 async def test_old_things_go_and_what_is_under_way_stays(store, works):
@@ -264,15 +274,36 @@ def test_old_sessions_of_a_file_go_too(tmp_path):
     assert toolhand("prune", "--store", str(path))[0] == 1
 
 
+def test_that_the_server_is_away_is_told_at_once(tmp_path):
+    """And not after the half minute for which it is tried again."""
+    command = [
+        sys.executable,
+        "-m",
+        "toolhand.cli",
+        "runs",
+        "list",
+        "--store",
+        f"postgresql:///x?host={tmp_path}",
+    ]
+    environment = {**os.environ, "LANG": "C"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as made:
+        try:
+            line = made.stderr.readline()
+        finally:
+            made.kill()
+    assert re.search(r"cannot be reached \(.+\): it is tried again until \d\d:\d\d:\d\d", line)
+
+
 def test_agents_are_found_by_their_names(shop, tmp_path):
-    found = load_agents(str(shop))
+    found, schedules = load_work(str(shop))
     assert set(found) == {"", "agent", "other"}
     assert found[""] is found["agent"]
-    only = load_agents(f"{shop}:other")
+    only, _ = load_work(f"{shop}:other")
     assert set(only) == {"", "other"}
     with pytest.raises(SettingsError, match="holds no 'nobody'"):
-        load_agents(f"{shop}:nobody")
+        load_work(f"{shop}:nobody")
+    assert schedules == {}
     empty = tmp_path / "empty.py"
     empty.write_text("x = 1\n")
     with pytest.raises(SettingsError, match="holds no agent"):
-        load_agents(str(empty))
+        load_work(str(empty))

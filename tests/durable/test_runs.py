@@ -321,9 +321,30 @@ async def test_a_run_of_a_worker_that_is_gone_goes_on_elsewhere_and_the_late_one
     assert (await submitted.look()).state == "finished"
 
 
-@pytest.mark.parametrize("has_begun", [True, False])
-async def test_an_unknown_outcome_is_told_and_a_tool_that_is_gone_strands_nothing(store, works, has_begun):
-    """The worker died between `started` and `ended`; the code that goes on does not have the tool any more."""
+@tool(name="book", effect="writes")
+def book_on(date: str) -> str:
+    """Books."""
+    return f"booked {date}"
+
+
+@tool(name="book", effect="writes")
+def book_together(day: str, people: int = 1) -> str:
+    """Books."""
+    return f"booked {day} for {people}"
+
+
+@pytest.mark.parametrize(
+    ("has_begun", "newer", "expected"),
+    [
+        (True, [look], ErrorCode.OUTCOME_UNKNOWN),
+        (False, [look], ErrorCode.UNKNOWN_TOOL),
+        (True, [book_together], ErrorCode.OUTCOME_UNKNOWN),
+        (False, [book_on], ErrorCode.INVALID_ARGUMENTS),
+        (False, [book_together], "booked mon for 1"),
+    ],
+)
+async def test_new_code_goes_on_with_what_old_code_began(store, works, has_begun, newer, expected):
+    """The worker died around its call; in the code that goes on the tool is gone, or takes something else, or more."""
 
     @tool(effect="writes")
     def book(day: str) -> str:
@@ -344,11 +365,12 @@ async def test_an_unknown_outcome_is_told_and_a_tool_that_is_gone_strands_nothin
         if has_begun:
             session.note_started("c", "book", is_repeatable=False)
     await asyncio.sleep(0.1)
-    newer = Agent(
-        ScriptedModel(lambda r: f"{r.messages[-1].results[0].error.code}"), tools=[look], store=store
-    )
-    works(newer)
-    expected = ErrorCode.OUTCOME_UNKNOWN if has_begun else ErrorCode.UNKNOWN_TOOL
+
+    def reply(request):
+        result = request.messages[-1].results[0]
+        return str(result.error.code if result.error else result.data)
+
+    works(Agent(ScriptedModel(reply), tools=newer, store=store))
     assert (await submitted.wait(90)).output == expected
     assert (await submitted.look()).attempts == 2
 

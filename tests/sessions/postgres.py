@@ -48,9 +48,14 @@ class Server:
         self._server.psql(f"{ended}\n\\connect {name}\nDROP SCHEMA IF EXISTS toolhand CASCADE;")
         self._free.append(name)
 
+    @property
+    def pid(self) -> int:
+        """The server's main process."""
+        return int((self._folder / "postmaster.pid").read_text().split()[0])
+
     def crash(self) -> None:
         """Ends the server at once, as a crash does."""
-        pid = int((self._folder / "postmaster.pid").read_text().split()[0])
+        pid = self.pid
         os.kill(pid, signal.SIGQUIT)
         until = time.monotonic() + 20
         while time.monotonic() < until:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import io
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from typing import Any, TextIO, cast
 import typer
 from rich.table import Table
 
+from toolhand.cli.shown import tell
 from toolhand.cli.terminal import is_person_here
 from toolhand.cli.words import say
 from toolhand.core.errors import SettingsError
@@ -59,10 +61,27 @@ def opened(store: str | None, *, is_made: bool = False) -> Iterator[SessionStore
                 )
             )
         found = _NotThere(found.name)
+    with _told_of_absence():
+        try:
+            yield found
+        finally:
+            run_blocking(found.close())
+
+
+@contextlib.contextmanager
+def _told_of_absence() -> Iterator[None]:
+    """The person is told at once, and not after half a minute, that the store's server is away and is waited for."""
+
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            tell(record.getMessage(), is_err=True)
+
+    logger, lines = logging.getLogger("toolhand.stores"), Lines()
+    logger.addHandler(lines)
     try:
-        yield found
+        yield
     finally:
-        run_blocking(found.close())
+        logger.removeHandler(lines)
 
 
 class _NotThere(MemoryStore):

@@ -14,7 +14,7 @@ import typer
 from toolhand.cli import options
 from toolhand.cli.shown import tell
 from toolhand.cli.words import say
-from toolhand.durable.agents import load_agents
+from toolhand.durable.agents import load_work
 from toolhand.durable.health import served
 from toolhand.durable.worker import Worker
 
@@ -85,7 +85,7 @@ def worker(
     host: str = HOST,
     verbose: bool = VERBOSE,
 ) -> None:
-    made = load_agents(agents)
+    made, schedules = load_work(agents)
     working = Worker(
         made,
         store=store,
@@ -94,9 +94,20 @@ def worker(
         lease_seconds=lease,
         grace_seconds=grace,
         most_attempts=attempts,
+        schedules=schedules,
     )
-    with _logged(logging.INFO if verbose else logging.WARNING):
-        asyncio.run(_work(working, host, health))
+    level = logging.INFO if verbose else logging.WARNING
+    with _logged(level), asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(_work(working, host, health))
+
+
+def new_loop() -> asyncio.AbstractEventLoop:
+    """The event loop that a worker runs in: uvloop's where it is there, as much of a run's time goes into waking up for sockets."""
+    try:
+        import uvloop  # noqa: PLC0415 - not on Windows
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
 
 
 @contextmanager

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from toolhand.durable.opening import ledger_of
     from toolhand.durable.queues import Queue
     from toolhand.durable.rows import RunRow
+    from toolhand.durable.schedules import Schedule
     from toolhand.durable.submitted import RunError, SubmittedRun
     from toolhand.durable.worker import Worker
 
@@ -21,12 +22,13 @@ _HOMES = {
     "RunError": "submitted",
     "RunLedger": "ledger",
     "RunRow": "rows",
+    "Schedule": "schedules",
     "SubmittedRun": "submitted",
     "Worker": "worker",
     "ledger_of": "opening",
 }
 
-__all__ = ["Queue", "RunError", "RunLedger", "RunRow", "SubmittedRun", "Worker", "ledger_of"]
+__all__ = ["Queue", "RunError", "RunLedger", "RunRow", "Schedule", "SubmittedRun", "Worker", "ledger_of"]
 
 
 def __getattr__(name: str) -> Any:

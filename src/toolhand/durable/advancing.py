@@ -166,6 +166,8 @@ class Advancing:
             messages=session.count or None,
             delay=delay,
         )
+        if state == "waiting":  # for hours, it may be, and another worker may go on with it
+            self._sessions.forget(claim.row.session_id)
         return state if settled else None
 
     def _failed(self, claim: Claim, error: BaseException) -> tuple[RunState, str, float]:

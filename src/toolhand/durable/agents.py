@@ -1,4 +1,4 @@
-"""Finds the agents that a file or a module holds, for a worker to make runs with."""
+"""Finds the agents and schedules that a file or a module holds, for a worker to make runs with."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Any
 from toolhand.agent import Agent
 from toolhand.core.errors import SettingsError
 from toolhand.core.language import say
+from toolhand.durable.schedules import Schedule
 from toolhand.load import load_module
 
 
-def load_agents(source: str) -> dict[str, Agent[Any]]:
-    """The agents of a Python file or module by the names of their variables; "shop.py:support" means only that one.
+def load_work(source: str) -> tuple[dict[str, Agent[Any]], dict[str, Schedule]]:
+    """The agents and the schedules of a Python file or module, by the names of their variables.
+
+    "shop.py:support" means only that agent, and what is scheduled for it.
 
     A single one, or else the one that is called `agent`, also answers runs that name none: its second name is "".
 
@@ -24,7 +27,8 @@ def load_agents(source: str) -> dict[str, Agent[Any]]:
     place, _, wanted = source.partition(":")
     found: dict[str, Agent[Any]] = {}
     seen: set[int] = set()
-    for name, value in vars(load_module(place)).items():
+    variables = vars(load_module(place))
+    for name, value in variables.items():
         if isinstance(value, Agent) and id(value) not in seen and not name.startswith("_"):
             seen.add(id(value))
             found[name] = value
@@ -39,4 +43,9 @@ def load_agents(source: str) -> dict[str, Agent[Any]]:
             )
         )
     only = next(iter(found.values())) if len(found) == 1 else found.get("agent")
-    return found if only is None else {"": only, **found}
+    schedules = {name: value for name, value in variables.items() if isinstance(value, Schedule)}
+    if wanted:
+        schedules = {
+            name: value for name, value in schedules.items() if value.options.get("agent", "") in ("", wanted)
+        }
+    return (found if only is None else {"": only, **found}), schedules

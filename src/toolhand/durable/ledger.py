@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from toolhand.core.errors import SessionError, StoreError
 from toolhand.core.language import say
+from toolhand.durable.functions import CHANNEL, SETTLE, TAKE
 from toolhand.durable.queues import Job, Queue
-from toolhand.durable.rows import COLUMNS, ENDED, HEAD, Claim, NewRun, RunRow, RunState, row_of
+from toolhand.durable.rows import COLUMNS, HEAD, Claim, NewRun, RunRow, RunState, row_of
 from toolhand.durable.schema import made
 from toolhand.sessions import codec
 from toolhand.sessions.entries import Lease
@@ -31,8 +32,8 @@ T = TypeVar("T")
 
 NOW: Final = "extract(epoch from clock_timestamp())::double precision"
 
-CHANNEL: Final = "toolhand_run"
-"""Where it is told that something has happened to a run: its id, or more words before it."""
+CANCELS: Final = "toolhand_cancel"
+"""Where workers are told of a run that is to end. They hear nothing else: most of what happens is none of their business."""
 
 _DUPLICATE: Final = "23505"
 """PostgreSQL's code for a row that is there already."""
@@ -58,31 +59,6 @@ WITH held AS (
     WHERE id = (SELECT session FROM run WHERE id = ?) FOR UPDATE
 )
 SELECT held.no, held.owner, held.epoch, held.holder, held.is_over, {COLUMNS} FROM run, held WHERE run.id = ? FOR UPDATE OF run
-"""  # noqa: S608
-
-_TAKE: Final = f"""
-WITH leased AS (
-    UPDATE session SET epoch = ?, holder = ?, lease_until = {NOW} + ? WHERE no = ?
-), last AS (
-    SELECT COALESCE((SELECT seq FROM entry WHERE session = ? ORDER BY seq DESC LIMIT 1), 0) AS seq
-)
-UPDATE run SET state = 'running', epoch = ?, worker = ?, attempts = attempts + 1,
-    started = CASE WHEN started > 0 THEN started ELSE {NOW} END, error = '', ended = 0,
-    first_seq = CASE WHEN first_seq > 0 THEN first_seq ELSE last.seq + 1 END
-FROM last WHERE id = ? RETURNING last.seq + 1, first_seq
-"""  # noqa: S608
-
-_SETTLE: Final = f"""
-WITH held AS (
-    UPDATE session SET holder = '', updated = {NOW}, title = COALESCE(NULLIF(?, ''), title), messages = COALESCE(?, messages)
-    WHERE id = ? AND epoch = ? AND holder = ? RETURNING no
-), last AS (
-    SELECT COALESCE((SELECT seq FROM entry WHERE session = held.no ORDER BY seq DESC LIMIT 1), 0) AS seq FROM held
-)
-UPDATE run SET state = ?, ended = CASE WHEN ? THEN {NOW} ELSE 0 END, outcome = ?, error = ?, last_seq = last.seq,
-    due = CASE WHEN ?::float8 > 0 THEN {NOW} + ?::float8 ELSE 0 END, enqueued = {NOW}, cancels = false, decisions = '',
-    attempts = ?
-FROM last WHERE id = ? AND epoch = ? RETURNING pg_notify('{CHANNEL}', id)
 """  # noqa: S608
 
 _HOMELESS: Final = f"""
@@ -217,28 +193,25 @@ class RunLedger:
         Returns:
             None where it cannot be taken: it has ended, another has it, or its session is in use; then it comes again.
         """
-
-        def script(puts: Puts) -> Script[Claim | None]:
-            found = yield from self.locked(run_id)
-            if found is None:
-                yield _HOMELESS, (say("its session was removed", "它的会话已被删除"), run_id)
-                return None
-            (no, _, epoch, holds, is_over), row = found
-            if row.state != "queued" and not (row.state == "running" and row.worker == holder):
-                return None
-            if holds and holds != holder and not is_over and not is_dead(holds):
-                yield from puts.again(row, delay=BUSY_SECONDS)
-                return None
-            epoch += holds != holder
-            values = (epoch, holder, lease_seconds, no, no, epoch, holder, run_id)
-            rows = yield _TAKE, values
-            next_seq, first_seq = rows[0]
-            lease = Lease(
-                session_id=row.session_id, owner=row.user, holder=holder, epoch=epoch, next_seq=next_seq
-            )
-            return Claim(row=row, lease=lease, attempt=row.attempts + 1, first_seq=first_seq)
-
-        return await self.change(script)
+        gone = ""
+        while True:
+            values = (run_id, holder, lease_seconds, gone)
+            told, holds, epoch, next_seq, first_seq, *columns = (await self.look(TAKE, values))[0]
+            if told != "busy" or not is_dead(holds):
+                break
+            gone = holds
+        if told == "homeless":
+            await self.look(_HOMELESS, (say("its session was removed", "它的会话已被删除"), run_id))
+        if told not in ("taken", "busy"):
+            return None
+        row = row_of(columns)
+        if told == "busy":
+            await self.change(lambda puts: puts.again(row, delay=BUSY_SECONDS))
+            return None
+        lease = Lease(
+            session_id=row.session_id, owner=row.user, holder=holder, epoch=epoch, next_seq=next_seq
+        )
+        return Claim(row=row, lease=lease, attempt=row.attempts + 1, first_seq=first_seq)
 
     async def settle(
         self,
@@ -268,19 +241,24 @@ class RunLedger:
         row, lease = claim.row, claim.lease
         # What waits for a person, or was handed over, has done nothing to be given up for.
         attempts = 0 if state == "waiting" else claim.attempt - (state == "queued" and not error)
-        told = "" if outcome is None else codec.written(outcome)
+        kept = "" if outcome is None else codec.written(outcome)
         values = (
-            *(title, messages, row.session_id, lease.epoch, lease.holder, state, state in ENDED),
-            *(told, error[:2000], delay, delay, attempts, row.id, lease.epoch),
+            *(row.id, row.session_id, lease.epoch, lease.holder, title, messages),
+            *(state, kept, error[:2000], delay, attempts),
         )
+        if state != "queued":
+            told = (await self.look(SETTLE, (*values, False)))[0][0]
+            if told != "crowded":
+                return bool(told == "settled")
 
         def script(puts: Puts) -> Script[bool]:
-            settled = yield _SETTLE, values
-            if settled and state in ENDED:
-                yield from puts.next_of(row.session_id)
-            elif settled and state == "queued":
+            rows = yield SETTLE, (*values, True)
+            told, run_id, queue, priority, due = rows[0]
+            if run_id is not None:
+                yield from puts.put(Job(run_id=run_id, queue=queue, priority=priority, due=due))
+            elif told == "settled" and state == "queued":
                 yield from puts.again(row, delay)
-            return bool(settled)
+            return bool(told == "settled")
 
         return await self.change(script)
 

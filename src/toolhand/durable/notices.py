@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from toolhand.durable.ledger import CHANNEL
+from toolhand.durable.functions import CHANNEL
 from toolhand.sessions.background import begin_elsewhere
 
 if TYPE_CHECKING:
@@ -58,10 +58,11 @@ class Notices:
 
     Args:
         store: whose notices.
+        channel: of which kind.
     """
 
-    def __init__(self, store: PostgresStore) -> None:
-        self._store = store
+    def __init__(self, store: PostgresStore, channel: str) -> None:
+        self._store, self._channel = store, channel
         self._mutex = threading.Lock()
         self._boxes: list[Mailbox] = []
         self._is_listening = False
@@ -94,7 +95,7 @@ class Notices:
     async def _listen_once(self) -> None:
         connection = await self._store.connect()
         try:
-            await connection.add_listener(CHANNEL, lambda *told: self._hear(told[3]))
+            await connection.add_listener(self._channel, lambda *told: self._hear(told[3]))
             while self._boxes and not connection.is_closed():  # noqa: ASYNC110 - it may also break
                 await asyncio.sleep(_AGAIN_SECONDS)
         finally:
@@ -110,12 +111,12 @@ class Notices:
                 box.loop.call_soon_threadsafe(box.notices.put_nowait, notice)
 
 
-_OF: Final[weakref.WeakKeyDictionary[PostgresStore, Notices]] = weakref.WeakKeyDictionary()
+_OF: Final[weakref.WeakKeyDictionary[PostgresStore, dict[str, Notices]]] = weakref.WeakKeyDictionary()
 
 
-def notices_of(store: PostgresStore) -> Notices:
-    """The one that listens for a store in this process."""
-    return _OF.setdefault(store, Notices(store))
+def notices_of(store: PostgresStore, channel: str = CHANNEL) -> Notices:
+    """The one that listens for a store in this process, to one kind of notices."""
+    return _OF.setdefault(store, {}).setdefault(channel, Notices(store, channel))
 
 
 def words_notice(run_id: str, turn: int, offset: int, piece: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from toolhand.durable import functions
 from toolhand.sessions.migrations import Migration, Script, migrate
 
 STEPS: Final = "migration_durable"
@@ -43,6 +44,7 @@ MIGRATIONS: Final = (
             ) WITH (fillfactor = 50)""",
         ),
     ),
+    Migration(number=2, name="a run is taken and settled in one round trip", statements=functions.STATEMENTS),
 )
 
 

@@ -14,6 +14,7 @@ from toolhand.agent import Agent
 from toolhand.arguments.settings import DEFAULT
 from toolhand.core.errors import SettingsError, ToolError
 from toolhand.core.language import say
+from toolhand.durable.ledger import RunLedger
 from toolhand.durable.opening import ledger_of
 from toolhand.durable.rows import NewRun
 from toolhand.durable.submitted import SubmittedRun
@@ -25,8 +26,10 @@ from toolhand.submitting import SubmitOptions
 _NAME: Final = re.compile(r"[^\s\0]{1,128}")
 
 
-async def submit(agent: Agent[Output], text: str, options: SubmitOptions) -> SubmittedRun[Output]:
-    """See `Agent.submit`."""
+async def submit(
+    agent: Agent[Output], text: str, options: SubmitOptions, *, ledger: RunLedger | None = None
+) -> SubmittedRun[Output]:
+    """See `Agent.submit`; `ledger` is where to, by default that of the agent's store."""
     if not options.keys() <= SubmitOptions.__optional_keys__:
         refuse_unknown("submit", options, SubmitOptions.__optional_keys__)
     check_values("submit", text=text, **{k: v for k, v in options.items() if k != "at"})
@@ -44,7 +47,7 @@ async def submit(agent: Agent[Output], text: str, options: SubmitOptions) -> Sub
     session, user = options.get("session") or f"run-{run_id}", options.get("user", "")
     check_name("session", session)
     check_name("user", user)
-    ledger = ledger_of(agent.store)
+    ledger = ledger or ledger_of(agent.store)
     new = NewRun(
         id=run_id,
         session_id=session,

@@ -8,7 +8,8 @@ from typing import Final
 
 from toolhand.core.errors import StoreError
 from toolhand.core.events import CallFinished, CallStarted, Event, ModelReplied, TextDelta, TurnStarted
-from toolhand.durable.ledger import CHANNEL, RunLedger
+from toolhand.durable.functions import CHANNEL
+from toolhand.durable.ledger import RunLedger
 from toolhand.durable.notices import MOST_BYTES, words_notice
 
 _GATHERING_SECONDS: Final = 0.05

@@ -9,13 +9,11 @@ from typing import Any, Final
 from toolhand.core.approvals import Decision, PendingCall, check_decisions, decision_to_json
 from toolhand.core.errors import SettingsError
 from toolhand.core.language import say
-from toolhand.durable.ledger import CHANNEL, HEADS, NOW, Puts, RunLedger, decisions_json
+from toolhand.durable.functions import CHANNEL
+from toolhand.durable.ledger import CANCELS, HEADS, NOW, Puts, RunLedger, decisions_json
 from toolhand.durable.rows import COLUMNS, RunRow, row_of
 from toolhand.sessions.holder import is_dead
 from toolhand.sessions.migrations import Script
-
-CANCEL: Final = "cancel "
-"""Stands before a run's id on the channel where its worker is to end it."""
 
 _REAPERS_LOCK: Final = 7_411_309_172_048
 _AT_ONCE: Final = 200
@@ -171,8 +169,8 @@ async def cancel(ledger: RunLedger, run_id: str) -> bool:
         row = found[1]
         if row.state == "running":
             yield (
-                f"UPDATE run SET cancels = true WHERE id = ? RETURNING pg_notify('{CHANNEL}', ? || id)",  # noqa: S608
-                (run_id, CANCEL),
+                f"UPDATE run SET cancels = true WHERE id = ? RETURNING pg_notify('{CANCELS}', id)",  # noqa: S608
+                (run_id,),
             )
             return True
         yield _END, ("cancelled", "", run_id)

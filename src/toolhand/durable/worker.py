@@ -10,7 +10,7 @@ import contextlib
 import logging
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -19,9 +19,10 @@ from toolhand.core.errors import SettingsError, StoreError
 from toolhand.core.language import say
 from toolhand.durable import tending
 from toolhand.durable.advancing import Advancing, Taken
-from toolhand.durable.ledger import RunLedger
+from toolhand.durable.ledger import CANCELS, RunLedger
 from toolhand.durable.notices import notices_of
 from toolhand.durable.opening import ledger_of
+from toolhand.durable.schedules import Recurring, Schedule
 from toolhand.sessions.holder import new_holder
 from toolhand.sessions.moments import assured_until, moment
 from toolhand.sessions.store import SessionStore
@@ -70,10 +71,11 @@ class Worker:
         lease_seconds: how long it may be out of touch before its runs are given to others.
         grace_seconds: how long runs may go on when it is stopped; what is left is handed over.
         most_attempts: after so many workers that died of it a run is given up, and after so many failures of a passing kind.
+        schedules: runs that come again and again, by name.
         engine: what carries the jobs; see `toolhand.durable.queues`.
 
     Raises:
-        SettingsError: when a number is none that can be, or the store is no PostgreSQL.
+        SettingsError: when a number is none that can be, a schedule is for no agent of these, or the store is no PostgreSQL.
         MissingExtraError: when the extra `durable` is not installed.
     """
 
@@ -87,6 +89,7 @@ class Worker:
         lease_seconds: float = 4.0,
         grace_seconds: float = 30.0,
         most_attempts: int = 5,
+        schedules: Mapping[str, Schedule] | None = None,
         engine: str = "procrastinate",
     ) -> None:
         self.agents = {"": agents} if isinstance(agents, Agent) else dict(agents)
@@ -109,7 +112,9 @@ class Worker:
         self.health = Health()
         self.running: dict[str, Taken] = {}
         self._advancing = Advancing(self.ledger, self.agents, most_attempts=most_attempts)
+        self._recurring = Recurring(self.ledger, self.agents, schedules or {})
         self._slots = asyncio.Semaphore(concurrency)
+        self._taking: set[asyncio.Task[None]] = set()
         self._stop = asyncio.Event()
 
     def hand_over(self) -> None:
@@ -127,10 +132,14 @@ class Worker:
         Raises:
             StoreError: when the store cannot be used at the beginning.
         """
+        async with self.ledger.store.at_home():
+            await self._run()
+
+    async def _run(self) -> None:
         await self.ledger.ready()
         await self._beat_once()
         fetching = asyncio.ensure_future(self._fetch())
-        tending_tasks = [asyncio.ensure_future(work) for work in (self._beat(), self._reap(), self._listen())]
+        tending_tasks = [asyncio.ensure_future(work) for work in self._tending()]
         try:
             await self._stop.wait()
         finally:
@@ -142,6 +151,9 @@ class Worker:
             with contextlib.suppress(StoreError):
                 await self.ledger.gone(self.name)
             await self.ledger.queue.close()
+
+    def _tending(self) -> list[Coroutine[Any, Any, None]]:
+        return [self._beat(), self._reap(), self._listen(), self._recurring.run()]
 
     async def _fetch(self) -> None:
         """Has the queue hand jobs over, and begins anew where it breaks."""
@@ -156,39 +168,40 @@ class Worker:
 
     async def _take(self, run_id: str) -> None:
         """Takes a run, where that can be, and waits until it has ended; cancelled, it leaves the run to itself."""
-        await self._slots.acquire()
-        task: asyncio.Task[None] | None = None
-        try:
+        taking = asyncio.ensure_future(self._taken(run_id))
+        self._taking.add(taking)
+        taking.add_done_callback(self._taking.discard)
+        await asyncio.shield(taking)
+
+    async def _taken(self, run_id: str) -> None:
+        async with self._slots:
             asked_at = moment()
-            claim = await self.ledger.claim(run_id, holder=new_holder(), lease_seconds=self.lease_seconds)
+            try:
+                claim = await self.ledger.claim(run_id, holder=new_holder(), lease_seconds=self.lease_seconds)
+            except StoreError as error:  # its job is put in again after a while
+                self.health.errors += 1
+                _LOG.warning("run %s could not be taken: %s", run_id, error)
+                return
             if claim is None:
                 return
             self.health.taken += 1
             taken = Taken(claim, assured_until(asked_at, self.lease_seconds))
+            taken.task = asyncio.current_task()
             before = self.running.get(claim.lease.session_id)
             self.running[claim.lease.session_id] = taken
-            if (
-                before is not None and before.task is not None
-            ):  # this worker slept, and its own run came back to it
-                before.lose()
-                await asyncio.wait([before.task])
-            task = asyncio.ensure_future(self._advance(taken))
-            taken.task = task
-        finally:
-            if task is None:
-                self._slots.release()
-        await asyncio.shield(task)
-
-    async def _advance(self, taken: Taken) -> None:
-        try:
-            state = await self._advancing.advance(taken)
-        finally:
-            self._slots.release()
-            if self.running.get(taken.claim.lease.session_id) is taken:
-                del self.running[taken.claim.lease.session_id]
-        self.health.lost += state is None
-        self.health.ended += state is not None
-        self.health.failed += state == "failed"
+            try:
+                if (
+                    before is not None and before.task is not None
+                ):  # it slept, and its own run came back to it
+                    before.lose()
+                    await asyncio.wait([before.task])
+                state = await self._advancing.advance(taken)
+            finally:
+                if self.running.get(claim.lease.session_id) is taken:
+                    del self.running[claim.lease.session_id]
+            self.health.lost += state is None
+            self.health.ended += state is not None
+            self.health.failed += state == "failed"
 
     async def _beat(self) -> None:
         while True:
@@ -247,23 +260,19 @@ class Worker:
                 _LOG.info("the look for lost runs failed: %s: %s", type(error).__name__, error)
 
     async def _listen(self) -> None:
-        async with notices_of(self.ledger.store).about() as box:
+        async with notices_of(self.ledger.store, CANCELS).about() as box:
             while True:
-                notice = await box.notices.get()
-                if notice.startswith(tending.CANCEL):
-                    self._cancel(notice.removeprefix(tending.CANCEL))
+                self._cancel(await box.notices.get())
 
     async def _finish(self) -> None:
         """Lets the runs under way end; what is left after a while is handed over to other workers."""
-        tasks = [taken.task for taken in self.running.values() if taken.task is not None]
-        if tasks:
-            await asyncio.wait(tasks, timeout=self.grace_seconds)
-        left = list(self.running.values())
-        for taken in left:
-            taken.hand_over()
-        tasks = [taken.task for taken in left if taken.task is not None]
-        if tasks:
-            await asyncio.wait(tasks, timeout=_CLEAN_UP_SECONDS)
+        if self._taking:
+            await asyncio.wait(self._taking, timeout=self.grace_seconds)
+        self.hand_over()
+        if self._taking:
+            await asyncio.wait(self._taking, timeout=_CLEAN_UP_SECONDS)
+        for task in list(self._taking):  # the server is away: the lease runs out
+            await _ended(task)
 
 
 async def _ended(task: asyncio.Future[None]) -> None:

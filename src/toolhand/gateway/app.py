@@ -12,6 +12,7 @@ from starlette.routing import BaseRoute, Route
 from toolhand.core import plugins
 from toolhand.gateway.admission import Admission, Caller
 from toolhand.gateway.counting import Counting
+from toolhand.gateway.elsewhere import Elsewhere
 from toolhand.gateway.endpoint import Endpoint
 from toolhand.gateway.exchange import Exchange
 from toolhand.gateway.fronts import Answered, Front
@@ -47,6 +48,7 @@ class Gateway:
         self.hosting, self.beside = Hosting(settings), Beside()
         self.sessions = Sessions(settings, (self.counting.metrics,))
         self.stopping = Stopping()
+        self.elsewhere = Elsewhere(self.upstreams, lambda: self.sessions.store)
 
     async def answer(self, wanted: Wanted, caller: Caller, show: Callable[[str], None] | None) -> Answered:
         """Has a request answered.
@@ -54,6 +56,8 @@ class Gateway:
         Raises:
             Refusal: when it cannot be.
         """
+        if (made := await self.elsewhere.answer(wanted, caller, show)) is not None:
+            return made
         reached = self.upstreams.find(wanted.model, caller.sent)
         hosted = self.hosting.tools(wanted, caller)
         tools = with_own(hosted, wanted.tools)

@@ -67,7 +67,7 @@ class Sessions:
             Refusal: when it ends with no user's message, or the session is somebody else's.
             ModelError: when the model's server fails.
         """
-        text, earlier = _last_message(wanted.messages)
+        text, earlier = last_message(wanted.messages)
         agent = self._agent(wanted, reached, tools)
         options: RunOptions = {
             "session": wanted.session,
@@ -82,19 +82,12 @@ class Sessions:
             self._remember(wanted.session, agent, caller)
             run = await _run(agent, text, options, show)
         except SessionError as error:
-            raise Refusal(
-                403, str(error), kind="permission_error", code="session_refused", param="toolhand.session"
-            ) from None
+            raise refused(error) from None
         except StoreError:
-            raise Refusal(
-                503,
-                say("sessions cannot be kept at the moment", "暂时无法保存会话"),
-                kind="server_error",
-                retry_after=5,
-            ) from None
+            raise cannot_keep() from None
         except SettingsError as error:
             raise invalid("toolhand", str(error), str(error)) from None
-        return _answered(run, agent, show)
+        return answered(run, agent.model.name, getattr(agent.setup.protocol, "name", ""), show)
 
     def knows(self, session: str) -> bool:
         """Whether a session's last run came by this gateway since it was started."""
@@ -168,7 +161,26 @@ async def _run(
     return run
 
 
-def _answered(run: Run[str], agent: Agent[str], show: Callable[[str], None] | None) -> Answered:
+def refused(error: SessionError) -> Refusal:
+    """What a client is told whose session is somebody else's or in use."""
+    return Refusal(403, str(error), kind="permission_error", code="session_refused", param="toolhand.session")
+
+
+def cannot_keep() -> Refusal:
+    """What a client is told while the store is away."""
+    said = say("sessions cannot be kept at the moment", "暂时无法保存会话")
+    return Refusal(503, said, kind="server_error", retry_after=5)
+
+
+def answered(run: Run[str], model: str, protocol: str, show: Callable[[str], None] | None) -> Answered:
+    """What a client is given of a run.
+
+    Args:
+        run: the run.
+        model: what made it.
+        protocol: how that was asked to write calls down.
+        show: takes words that were not told as they came.
+    """
     text, notes = run.text, {}
     if run.pending:
         notes = {"pending": [pending.to_json() for pending in run.pending]}
@@ -183,13 +195,18 @@ def _answered(run: Run[str], agent: Agent[str], show: Callable[[str], None] | No
         finish_reason=finish,
         usage=run.usage,
         spent=run.usage,
-        model=agent.model.name,
-        protocol=getattr(agent.setup.protocol, "name", ""),
+        model=model,
+        protocol=protocol,
         notes={**notes, "session": run.session_id, "stopped": run.stopped, "trace": run.trace_id},
     )
 
 
-def _last_message(messages: Sequence[Message]) -> tuple[str, tuple[Message, ...]]:
+def last_message(messages: Sequence[Message]) -> tuple[str, tuple[Message, ...]]:
+    """What the user says, and what was said before.
+
+    Raises:
+        Refusal: when the last message is no user's.
+    """
     if messages[-1].role != "user" or not messages[-1].text.strip():
         raise invalid("messages", "a session goes on with a user's message", "会话须以用户消息继续")
     return messages[-1].text, tuple(messages[:-1])

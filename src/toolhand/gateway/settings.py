@@ -71,7 +71,8 @@ class Upstream:
     """A model behind the gateway.
 
     Args:
-        model: as for `Agent`: "local", "openai:…", "http://…/v1#…". A `*` stands for what the name's own `*` stood for.
+        model: as for `Agent`: "local", "openai:…", "http://…/v1#…"; or "worker:NAME", an agent whose runs workers make.
+            A `*` stands for what the name's own `*` stood for.
         key: its API key; "" for the one of the environment.
         protocol: how it is asked to write calls down.
         fallbacks: models that are asked when it fails.

@@ -23,6 +23,9 @@ from toolhand.protocols import ModelProtocol
 
 ANYTHING: Final = "*"
 
+WORKER: Final = "worker:"
+"""Stands before the name of an agent whose runs workers make; nothing behind it is the agent without a name."""
+
 MOST_MADE: Final = 200
 """How many models that clients have named or brought keys for are kept; the one that was not used for longest goes."""
 
@@ -73,7 +76,7 @@ class Upstreams:
         self._made: OrderedDict[tuple[str, str], Model] = OrderedDict()
         self._protocols: dict[str, ModelProtocol] = {}
         for name, row in self.rows.items():
-            if ANYTHING not in name and not self.passes_key(row):
+            if ANYTHING not in name and not self.passes_key(row) and not row.model.startswith(WORKER):
                 self._model(name, name, row, "")
 
     def passes_key(self, row: Upstream) -> bool:
@@ -85,6 +88,18 @@ class Upstreams:
         """The names that can be listed: those without a `*`."""
         return [name for name in self.rows if ANYTHING not in name]
 
+    def worker(self, name: str) -> str | None:
+        """The agent whose runs workers make, where that is what is behind a name."""
+        found = self._pattern(name) or self._default
+        row = self.rows.get(found)
+        if row is None or not row.model.startswith(WORKER):
+            return None
+        return row.model.removeprefix(WORKER).replace(ANYTHING, named_by(found, name) or "")
+
+    def _pattern(self, name: str) -> str | None:
+        fits = (p for p in (name, *self.rows) if p in self.rows and named_by(p, name) is not None)
+        return next(fits, None)
+
     def find(self, name: str, key: str) -> Reached:
         """The model of a name.
 
@@ -95,14 +110,7 @@ class Upstreams:
         Raises:
             Refusal: when there is none, or it needs a key that the client did not bring.
         """
-        found = next(
-            (
-                pattern
-                for pattern in (name, *self.rows)
-                if pattern in self.rows and named_by(pattern, name) is not None
-            ),
-            None,
-        )
+        found = self._pattern(name)
         if found is None and self._default:
             found = name = self._default
         if found is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from itertools import islice
 from typing import Final
 
 from toolhand.core.errors import SessionError
@@ -47,6 +48,13 @@ class SessionCache:
             self._sessions.move_to_end(session_id)
             return session
 
+    def forget(self, session_id: str) -> None:
+        """Lets a session go that will not be used for long, unless it is in use."""
+        with self._mutex:
+            session = self._sessions.get(session_id)
+            if session is not None and session.turnstile.is_idle:
+                del self._sessions[session_id]
+
     def look(self, session_id: str, user: str | None = None) -> StoredSession:
         """The session with its history as it is now, for code that reads it.
 
@@ -69,8 +77,11 @@ class SessionCache:
         return session
 
     def _drop(self) -> None:
-        for name in list(self._sessions)[:-1]:
-            if len(self._sessions) <= _MOST:
-                return
-            if self._sessions[name].turnstile.is_idle:
+        """Lets those go that were unused for longest; the last one is about to be used."""
+        over = len(self._sessions) - _MOST
+        if over > 0:
+            idle = (
+                n for n, s in islice(self._sessions.items(), len(self._sessions) - 1) if s.turnstile.is_idle
+            )
+            for name in list(islice(idle, over)):
                 del self._sessions[name]

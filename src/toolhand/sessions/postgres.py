@@ -1,7 +1,8 @@
 """Sessions in PostgreSQL, for programs on several machines. Needs the extra `postgres`.
 
-A pool of connections lives in the background's event loop, so that any loop may use the store. While the server is away, reads
-and writes wait and are made again: each is such that a second time changes nothing.
+A pool of connections lives in the background's event loop, so that any loop may use the store; a loop that uses it all the time
+can have one of its own. While the server is away, reads and writes wait and are made again: each is such that a second time
+changes nothing.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ import asyncio
 import random
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import lru_cache
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit, urlunsplit
+from weakref import WeakKeyDictionary
 
 from toolhand.core.errors import MissingExtraError, StoreError
 from toolhand.core.language import say
@@ -21,6 +24,7 @@ from toolhand.sessions.background import elsewhere
 from toolhand.sessions.entries import AuditRow, Entry, Lease
 from toolhand.sessions.migrations import MIGRATIONS, Migration, Rows, Script, migrate
 from toolhand.sessions.postgres_groups import STATEMENT, Addition, Groups, text, values_of
+from toolhand.sessions.postgres_pools import Absence, Pools
 from toolhand.sessions.searching import Looking, words_of
 from toolhand.sessions.sql import SqlStore
 
@@ -105,10 +109,9 @@ class PostgresStore(SqlStore):
         super().__init__(_shown(url), DIALECT, lease_seconds=lease_seconds, wait_seconds=wait_seconds)
         self.url, self._connections, self._patience = url, connections, patience_seconds
         self._migrations = migrations
-        self._pool: Any = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._opening: asyncio.Lock | None = None
+        self._pools, self._absence = Pools(self._opened), Absence(self.name)
         self._groups = Groups(self._append_one, self._append_many)
+        self._own: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Groups, int]] = WeakKeyDictionary()
 
     async def _change(self, script: Callable[[], Script[T]]) -> T:
         async def once(connection: Any) -> T:
@@ -138,7 +141,8 @@ class PostgresStore(SqlStore):
 
     async def append(self, lease: Lease, entries: Sequence[Entry], rows: Sequence[AuditRow] = ()) -> None:
         """See `SessionStore.append`. One statement, and so one round trip and one transaction, for all that come at once."""
-        await self._groups.add((lease, entries, rows))
+        groups, _ = self._own.get(asyncio.get_running_loop(), (self._groups, 0))
+        await groups.add((lease, entries, rows))
 
     async def _append_one(self, addition: Addition) -> None:
         await self._patiently(lambda connection: _run(connection, self._append(*addition)))
@@ -192,64 +196,78 @@ class PostgresStore(SqlStore):
         del no  # words are looked for where they stand
         yield from ()
 
+    @asynccontextmanager
+    async def at_home(self) -> AsyncIterator[None]:
+        """Has connections in the running loop while one is inside, so that it need not ask the background's for each statement.
+
+        For a loop that uses the store all the time, such as a worker's.
+        """
+        loop = asyncio.get_running_loop()
+        groups, count = self._own.get(loop) or (Groups(self._append_one, self._append_many, loop=loop), 0)
+        self._own[loop] = groups, count + 1
+        try:
+            yield
+        finally:
+            groups, count = self._own.pop(loop)
+            if count > 1:
+                self._own[loop] = groups, count - 1
+            else:
+                await self._pools.close()
+
     async def close(self) -> None:
         """Closes the connections; the next use opens them again."""
-        await elsewhere(self._close())
+        await elsewhere(self._pools.close())
 
-    async def _close(self) -> None:
-        pool, self._pool = self._pool, None
-        if pool is not None:
-            await pool.close()
-
-    # connections, in the background
+    # connections, in the background or at home
 
     async def _tried(self, once: Callable[[Any], Awaitable[T]]) -> T:
         """Does it with a connection, again where the server was away."""
-        return await asyncio.shield(asyncio.ensure_future(elsewhere(self._patiently(once))))
+        work = self._patiently(once)
+        if asyncio.get_running_loop() not in self._own:
+            work = elsewhere(work)
+        return await asyncio.shield(asyncio.ensure_future(work))
 
     async def _patiently(self, once: Callable[[Any], Awaitable[T]]) -> T:
         until, wait = time.monotonic() + self._patience, _FIRST_WAIT
         while True:
             try:
-                pool = await self._opened()
+                pool = await self._pools.here()
                 async with pool.acquire() as connection:
-                    return await once(connection)
+                    found = await once(connection)
             except Exception as error:
                 if not _is_passing(error):
                     if _is_ours(error):
                         raise self._meant(error) from error
                     raise
-                if time.monotonic() >= until:
+                left = until - time.monotonic()
+                if left <= 0:
                     raise self._meant(error) from error
+                self._absence.begin(error, left)
+            else:
+                self._absence.over()
+                return found
             await asyncio.sleep(wait * random.uniform(0.7, 1.3))  # noqa: S311 - not a secret
             wait = min(_LONGEST_WAIT, wait * 2)
 
     async def _opened(self) -> Any:
-        loop = asyncio.get_running_loop()
-        if self._loop is not loop:  # the first use, or a forked process
-            self._loop, self._pool, self._opening = loop, None, asyncio.Lock()
-        assert self._opening is not None  # noqa: S101 - for the type checker
-        async with self._opening:
-            if self._pool is None:
-                pool = await asyncpg.create_pool(
-                    self.url,
-                    min_size=0,
-                    max_size=self._connections,
-                    timeout=10,
-                    command_timeout=60,
-                    server_settings=_SETTINGS,
-                    reset=_as_it_is,
-                )
-                try:
-                    async with pool.acquire() as connection, connection.transaction():
-                        await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
-                        await connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-                        await _run(connection, migrate(DIALECT, self.name, self._migrations))
-                except BaseException:
-                    await pool.close()
-                    raise
-                self._pool = pool
-            return self._pool
+        pool = await asyncpg.create_pool(
+            self.url,
+            min_size=0,
+            max_size=self._connections,
+            timeout=10,
+            command_timeout=60,
+            server_settings=_SETTINGS,
+            reset=_as_it_is,
+        )
+        try:
+            async with pool.acquire() as connection, connection.transaction():
+                await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
+                await connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+                await _run(connection, migrate(DIALECT, self.name, self._migrations))
+        except BaseException:
+            await pool.close()
+            raise
+        return pool
 
     def _meant(self, error: Exception) -> StoreError:
         code = getattr(error, "sqlstate", None) or ""

@@ -79,19 +79,23 @@ def values_of(group: Sequence[Addition]) -> tuple[list[Any], ...]:
 
 
 class Groups:
-    """Gathers additions from all event loops of the process.
+    """Gathers additions from all event loops of the process, or of one.
 
     Args:
         one: writes one addition by itself; raises where its lease is out of date.
         many: writes a group; gives the places of those that were written.
+        loop: where they come from and are written; None for from anywhere, written in the background.
     """
 
     def __init__(
         self,
         one: Callable[[Addition], Awaitable[None]],
         many: Callable[[Sequence[Addition]], Awaitable[set[int]]],
+        *,
+        loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        self._one, self._many = one, many
+        self._one, self._many, self._loop = one, many, loop
+        self._writing: asyncio.Task[None] | None = None
         self._mutex = threading.Lock()
         self._waiting: list[_Waiting] = []
         self._pid = 0  # of the process in which somebody writes; 0 while nobody does
@@ -106,12 +110,14 @@ class Groups:
                 self._waiting, self._pid = [], 0
             self._waiting.append((addition, loop, kept))
             is_first, self._pid = not self._pid, os.getpid()
-        if is_first:
+        if is_first and self._loop is None:
             begin_elsewhere(self._write_all())
+        elif is_first:
+            self._writing = asyncio.ensure_future(self._write_all())
         await kept
 
     async def _write_all(self) -> None:
-        """In the background's loop: writes until nothing waits."""
+        """Writes until nothing waits."""
         group: list[_Waiting] = []
         try:
             while True:
@@ -153,8 +159,12 @@ class Groups:
 
 def _tell(waiting: Sequence[_Waiting], error: BaseException | None = None) -> None:
     """Tells those who wait how it ended, each in its own loop."""
+    here = asyncio.get_running_loop()
     for loop in dict.fromkeys(loop for _, loop, _ in waiting):
         kept = [future for _, theirs, future in waiting if theirs is loop]
+        if loop is here:
+            _settle(kept, error)
+            continue
         with contextlib.suppress(RuntimeError):  # a loop that was closed: nobody waits there any more
             loop.call_soon_threadsafe(_settle, kept, error)
 

@@ -36,6 +36,13 @@ SELECT procrastinate_defer_jobs_v1(ARRAY[ROW(?::text, ?::text, ?::int, NULL, ?::
 WHERE NOT EXISTS (SELECT 1 FROM procrastinate_jobs WHERE queueing_lock = ?::text AND status = 'todo')
 """
 
+_UNREAD: Final = (
+    "procrastinate_trigger_status_events_insert_v1",
+    "procrastinate_trigger_status_events_update_v1",
+    "procrastinate_trigger_scheduled_events_v1",
+)
+"""They write down what happens to each job. What happens to runs stands in the ledger, and nobody reads these."""
+
 _LOCK: Final = 7_411_309_172_049
 
 
@@ -63,6 +70,8 @@ class ProcrastinateQueue:
                 await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
                 if not await is_there(connection):
                     await connection.execute(schema)
+                    for trigger in _UNREAD:
+                        await connection.execute(f"ALTER TABLE procrastinate_jobs DISABLE TRIGGER {trigger}")
 
         if not await self._store.connected(is_there):
             schema = _package().App(connector=_package().PsycopgConnector()).schema_manager.get_schema()
@@ -112,8 +121,11 @@ class ProcrastinateQueue:
     def _made(self) -> App:
         connector = _connector()(
             conninfo=self._store.url,
-            kwargs={"options": f"-c search_path={SCHEMA} -c idle_in_transaction_session_timeout=5000",
+            # Nobody waits for the disk: a job that a crash brings back is told by the ledger that
+            # its run has been taken, or has ended.
+            kwargs={"options": f"-c search_path={SCHEMA} -c synchronous_commit=off",
                     "application_name": "toolhand-queue"},
+            configure=_by_statement,
             pool_factory=_pool,
             min_size=1,
             max_size=4,
@@ -151,7 +163,11 @@ def _package() -> Any:
         import psycopg_pool  # noqa: F401, PLC0415
     except ImportError as missing:
         raise MissingExtraError("durable", "running on many machines") from missing
-    logging.getLogger("procrastinate").setLevel(logging.WARNING)  # our own log tells of each run
+    for name in (
+        "procrastinate",
+        "psycopg.pool",
+    ):  # our own log tells of each run, and in a line when the server is away
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     return procrastinate
 
 
@@ -160,6 +176,11 @@ def _pool(**options: Any) -> Any:
     import psycopg_pool  # noqa: PLC0415 - an extra
 
     return psycopg_pool.AsyncConnectionPool(**{**options, "check": None})
+
+
+async def _by_statement(connection: Any) -> None:
+    """Each statement is a transaction: two round trips less for each."""
+    await connection.set_autocommit(True)
 
 
 def _connector() -> Any:

@@ -1,0 +1,90 @@
+"""What a worker asks for with every run, as functions in the database: one round trip and one commit each.
+
+They are no single statements because each of their steps has to see what was kept before it: while one waits for the session's
+row a run may be submitted or an entry added, and a statement looks at all as it was before the wait.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from toolhand.durable.rows import COLUMNS
+
+CHANNEL: Final = "toolhand_run"
+"""Where it is told that something has happened to a run: its id, or more words before it."""
+
+TAKE: Final = f"""
+SELECT told, holds, taken_epoch, next_seq, began_seq, {COLUMNS.replace("run.", "(asked).")} FROM run_take(?, ?, ?, ?)
+"""  # noqa: S608 - our own words
+"""Takes a run. Values: its id, the worker's hold on it, the lease in seconds, a hold whose process is known to be gone or ""."""
+
+SETTLE: Final = """
+SELECT told, next_id, next_queue, next_priority, next_due FROM run_settle(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+"""Says how a run ended or why it waits, and calls the next of its session.
+
+Values: its id, its session, the epoch and hold under which it was taken; the session's title and how many messages it has; the
+state, the outcome, the error, the delay in seconds, the attempts; and whether a next one's job can be put in with it: where it
+cannot and there is a next one, "crowded" is told and nothing is done."""
+
+STATEMENTS: Final = (
+    """CREATE FUNCTION run_take(of text, hold text, seconds double precision, gone text, OUT told text, OUT holds text,
+        OUT taken_epoch bigint, OUT next_seq bigint, OUT began_seq bigint, OUT asked run) LANGUAGE plpgsql AS $$
+    DECLARE
+        held session;
+        moment double precision;
+    BEGIN
+        SELECT s.* INTO held FROM session s WHERE s.id = (SELECT r.session FROM run r WHERE r.id = of) FOR UPDATE;
+        told := 'homeless';
+        IF held.no IS NULL THEN RETURN; END IF;
+        SELECT r.* INTO asked FROM run r WHERE r.id = of FOR UPDATE;
+        moment := extract(epoch FROM clock_timestamp());
+        told := 'no';
+        IF asked.id IS NULL OR NOT (asked.state = 'queued' OR (asked.state = 'running' AND asked.worker = hold)) THEN RETURN;
+        END IF;
+        told := 'busy';
+        holds := held.holder;
+        IF holds NOT IN ('', hold, gone) AND held.lease_until > moment THEN RETURN; END IF;
+        told := 'taken';
+        taken_epoch := held.epoch + (holds <> hold)::int;
+        next_seq := COALESCE((SELECT e.seq FROM entry e WHERE e.session = held.no ORDER BY e.seq DESC LIMIT 1), 0) + 1;
+        began_seq := CASE WHEN asked.first_seq > 0 THEN asked.first_seq ELSE next_seq END;
+        UPDATE session s SET epoch = taken_epoch, holder = hold, lease_until = moment + seconds WHERE s.no = held.no;
+        UPDATE run r SET state = 'running', epoch = taken_epoch, worker = hold, attempts = r.attempts + 1, error = '', ended = 0,
+            started = CASE WHEN r.started > 0 THEN r.started ELSE moment END, first_seq = began_seq WHERE r.no = asked.no;
+    END $$""",
+    f"""CREATE FUNCTION run_settle(of text, home text, under bigint, hold text, begun text, count bigint, becomes text,
+        outcome_is text, error_is text, delay double precision, tries integer, has_room boolean, OUT told text,
+        OUT next_id text, OUT next_queue text, OUT next_priority integer, OUT next_due double precision)
+        LANGUAGE plpgsql AS $$
+    DECLARE
+        held bigint;
+        behind bigint;
+        has_ended boolean := becomes NOT IN ('queued', 'waiting');
+        moment double precision;
+    BEGIN
+        SELECT s.no INTO held FROM session s WHERE s.id = home AND s.epoch = under AND s.holder = hold FOR UPDATE;
+        told := 'late';
+        IF held IS NULL THEN RETURN; END IF;
+        IF has_ended THEN
+            SELECT r.no INTO behind FROM run r WHERE r.session = home AND r.state = 'behind' ORDER BY r.no LIMIT 1;
+            told := 'crowded';
+            IF behind IS NOT NULL AND NOT has_room THEN RETURN; END IF;
+        END IF;
+        told := 'settled';
+        moment := extract(epoch FROM clock_timestamp());
+        UPDATE session s SET holder = '', updated = moment, title = COALESCE(NULLIF(begun, ''), s.title),
+            messages = COALESCE(count, s.messages) WHERE s.no = held;
+        UPDATE run r SET state = becomes, ended = CASE WHEN has_ended THEN moment ELSE 0 END, outcome = outcome_is,
+            error = error_is, due = CASE WHEN delay > 0 THEN moment + delay ELSE 0 END, enqueued = moment, cancels = false,
+            decisions = '', attempts = tries,
+            last_seq = COALESCE((SELECT e.seq FROM entry e WHERE e.session = held ORDER BY e.seq DESC LIMIT 1), 0)
+        WHERE r.id = of AND r.epoch = under;
+        PERFORM pg_notify('{CHANNEL}', of);
+        IF behind IS NOT NULL THEN
+            UPDATE run r SET state = 'queued', enqueued = moment WHERE r.no = behind
+                RETURNING r.id, r.queue, r.priority, r.due INTO next_id, next_queue, next_priority, next_due;
+        END IF;
+    END $$""",  # noqa: S608 - our own words
+)
+"""Makes them."""

@@ -1,0 +1,85 @@
+"""Models behind the gateway whose runs are made by workers on other machines."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.durable.conftest import durable_url, postgres, store, works  # noqa: F401 - fixtures
+from tests.gateway.test_chat import WEATHER, message, streamed
+from toolhand import Agent, RunContext, tool
+from toolhand.core.errors import ModelError, SettingsError
+from toolhand.core.messages import ModelOutput, RawCall
+from toolhand.gateway import ClientKey, GatewaySettings
+from toolhand.gateway import Upstream as Behind
+from toolhand.gateway.app import build_app
+from toolhand.testing import ScriptedModel
+
+MODELS = {"support": Behind(model="worker:support")}
+
+
+@tool
+async def whoami(context: RunContext) -> str:
+    """Says who asks."""
+    return f"{context.user} {sorted(context.permissions)}"
+
+
+@tool(effect="writes", approval=True)
+def pay(amount: int) -> str:
+    """Pays."""
+    return f"paid {amount}"
+
+
+def reply(request):
+    said = [m.text for m in request.messages if m.role == "user" and m.text]
+    if request.messages[-1].results:
+        return f"You are {request.messages[-1].results[0].data}."
+    if said[-1] == "break":
+        raise ModelError("the key sk-secret is wrong")
+    name, arguments = {"who": ("whoami", "{}"), "pay": ("pay", '{"amount": 5}')}.get(said[-1], ("", ""))
+    if not name:
+        return " / ".join(said)
+    return ModelOutput(calls=(RawCall(id="c", name=name, arguments=arguments),), finish_reason="tool_calls")
+
+
+@pytest.fixture
+async def gate(start, store, works):  # noqa: F811
+    works({"support": Agent(ScriptedModel(reply), tools=[whoami, pay], store=store)})
+    keys = (ClientKey(name="ann", key="the-key-of-one-person", permissions=("orders:read",)),)
+    return await start(models=MODELS, store=store.url, keys=keys)
+
+
+async def ask(gate, *said: str, **more):
+    roles = ["user", "assistant"] * len(said)
+    messages = [{"role": role, "content": text} for role, text in zip(roles, said, strict=False)]
+    headers = {"Authorization": "Bearer the-key-of-one-person"}
+    return await gate.post({"model": "support", "messages": messages, **more}, headers=headers)
+
+
+@pytest.mark.parametrize("streams", [False, True])
+async def test_a_worker_answers_with_its_own_tools_for_the_key_s_user(gate, streams):
+    said = await ask(gate, "who", stream=streams)
+    content = streamed(said)["content"] if streams else message(said)["content"]
+    assert content == "You are ann ['orders:read']."
+    assert gate.upstream.bodies == []
+
+
+async def test_a_history_of_the_client_s_and_a_session_are_gone_on_with(gate):
+    assert message(await ask(gate, "one", "I see.", "two"))["content"] == "one / two"
+    session = {"toolhand": {"session": "s"}}
+    await ask(gate, "a", **session)
+    assert message(await ask(gate, "b", **session))["content"] == "a / b"
+
+
+async def test_what_a_worker_cannot_do_is_said_and_nothing_of_its_secrets(gate):
+    refused = await ask(gate, "who", tools=[WEATHER])
+    assert (refused.status, "its worker's" in refused.body["error"]["message"]) == (400, True)
+    failed = await ask(gate, "break")
+    assert (failed.status, failed.body["error"]["code"]) == (502, "run_failed")
+    assert "sk-secret" not in str(failed.body)
+    parked = await ask(gate, "pay")
+    assert "A person has to agree to this first: pay." in message(parked)["content"]
+
+
+def test_workers_need_a_store_that_they_share(tmp_path):
+    with pytest.raises(SettingsError, match="store in PostgreSQL"):
+        build_app(GatewaySettings(port=0, page=False, models=MODELS, store=str(tmp_path / "s.db")))
