@@ -322,9 +322,9 @@ async def test_a_run_of_a_worker_that_is_gone_goes_on_elsewhere_and_the_late_one
 
 
 @tool(name="book", effect="writes")
-def book_on(date: str) -> str:
+def book_for(people: int) -> str:
     """Books."""
-    return f"booked {date}"
+    return f"booked for {people}"
 
 
 @tool(name="book", effect="writes")
@@ -339,7 +339,7 @@ def book_together(day: str, people: int = 1) -> str:
         (True, [look], ErrorCode.OUTCOME_UNKNOWN),
         (False, [look], ErrorCode.UNKNOWN_TOOL),
         (True, [book_together], ErrorCode.OUTCOME_UNKNOWN),
-        (False, [book_on], ErrorCode.INVALID_ARGUMENTS),
+        (False, [book_for], ErrorCode.MISSING_ARGUMENT),
         (False, [book_together], "booked mon for 1"),
     ],
 )

@@ -114,7 +114,8 @@ class Elsewhere:
                 if isinstance(event, TextDelta):
                     show(event.text)
                 elif isinstance(event, RunFinished):
-                    return event.run
+                    run: Run[Any] = event.run
+                    return run
         except RunError:
             # Its reason stands in the ledger, for those who run the workers.
             pass
