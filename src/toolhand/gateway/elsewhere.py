@@ -15,7 +15,7 @@ from toolhand.core.events import RunFinished, TextDelta
 from toolhand.core.language import say
 from toolhand.gateway.admission import Caller
 from toolhand.gateway.fronts import Answered
-from toolhand.gateway.refusals import Refusal, invalid
+from toolhand.gateway.refusals import LOG, Refusal, invalid
 from toolhand.gateway.sessions import answered, cannot_keep, last_message, refused
 from toolhand.gateway.upstreams import WORKER, Upstreams
 from toolhand.gateway.wanted import Wanted
@@ -106,22 +106,28 @@ class Elsewhere:
                 asked=asked,
             )
         )
-        submitted = SubmittedRun[Any](run_id, ledger)
-        try:
-            if show is None:
-                return await submitted.wait()
-            async for event in submitted.events():
-                if isinstance(event, TextDelta):
-                    show(event.text)
-                elif isinstance(event, RunFinished):
-                    run: Run[Any] = event.run
-                    return run
-        except RunError:
-            # Its reason stands in the ledger, for those who run the workers.
-            pass
-        raise Refusal(
-            502,
-            say(f"the run '{run_id}' came to no answer", f"运行“{run_id}”没有得到回答"),
-            kind="server_error",
-            code="run_failed",
-        )
+        return await _followed(ledger, run_id, show)
+
+
+async def _followed(ledger: RunLedger, run_id: str, show: Callable[[str], None] | None) -> Run[Any]:
+    """The run, once it has an answer; its words as they come, where they are wanted."""
+    from toolhand.durable.submitted import RunError, SubmittedRun  # noqa: PLC0415 - an extra
+
+    submitted = SubmittedRun[Any](run_id, ledger)
+    try:
+        if show is None:
+            return await submitted.wait()
+        async for event in submitted.events():
+            if isinstance(event, TextDelta):
+                show(event.text)
+            elif isinstance(event, RunFinished):
+                run: Run[Any] = event.run
+                return run
+    except RunError as error:
+        LOG.warning("%s", error)  # its reason is for those who run the workers, and not for the client
+    raise Refusal(
+        502,
+        say(f"the run '{run_id}' came to no answer", f"运行“{run_id}”没有得到回答"),
+        kind="server_error",
+        code="run_failed",
+    )
