@@ -21,6 +21,7 @@ from toolhand.gateway.upstreams import WORKER, Upstreams
 from toolhand.gateway.wanted import Wanted
 from toolhand.run import Run
 from toolhand.sessions.healing import heal
+from toolhand.sessions.session import check_name
 from toolhand.sessions.store import SessionStore
 from toolhand.sessions.stored import StoredSession
 
@@ -82,11 +83,12 @@ class Elsewhere:
         show: Callable[[str], None] | None,
     ) -> Run[Any]:
         from toolhand.durable.rows import NewRun  # noqa: PLC0415 - an extra
-        from toolhand.durable.submitted import RunError, SubmittedRun  # noqa: PLC0415
 
         text, earlier = last_message(wanted.messages)
         run_id, user = uuid.uuid4().hex, caller.user or wanted.end_user
         session_id = wanted.session or f"run-{run_id}"
+        check_name("session", session_id)
+        check_name("user", user)
         if earlier and await ledger.store.find(session_id) is None:
             session = StoredSession(session_id, ledger.store, user=user)
             async with session.held():
