@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: help setup demo test test-fast lint types check walk questions own-things bench clients lock clean
+.PHONY: help setup demo test test-fast lint types check walk questions own-things bench misbehaving clients docs lock release-check clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -41,11 +41,20 @@ own-things: setup  ## how many questions over documents, a database and a table 
 bench: setup  ## figures against others, re-runnable
 	@$(BIN)/python -m bench
 
+misbehaving: setup  ## what agent frameworks do when the model misbehaves, each in an environment of its own
+	@$(BIN)/python -m bench.misbehaving all
+
+docs: setup  ## the site of the documents, in English and Chinese, into site/
+	@$(BIN)/python scripts/build_docs.py
+
 clients: setup  ## other programs' clients in front of the gateway, in an environment of their own
 	@$(BIN)/python scripts/clients.py
 
 lock: setup  ## resolves requirements.lock anew
 	@$(BIN)/python scripts/lock.py
 
+release-check: setup  ## builds wheel and sdist, checks them, and installs them anew with each extra
+	@$(BIN)/python scripts/check_release.py
+
 clean:  ## removes what was built, not the model cache
-	@rm -rf .venv .mypy_cache .ruff_cache .hypothesis build dist
+	@rm -rf .venv .mypy_cache .ruff_cache .hypothesis build dist site

@@ -9,10 +9,11 @@ from toolhand.evals.format import reference
 
 ROOT = Path(__file__).resolve().parent.parent
 HEADS = {
-    "en": "# Case files\n\nWhat a file for `toolhand eval` may hold. It is YAML, read as YAML 1.2 reads scalars: `NO`, `on`, "
+    "en": "# Case files\n\n[中文](cases.zh.md)\n\n"
+    "What a file for `toolhand eval` may hold. It is YAML, read as YAML 1.2 reads scalars: `NO`, `on`, "
     "`12:30` and dates stay\ntext; JSON will do as well. A key that is not here is an error with its line. Made from "
     "`toolhand.evals.format` by\n`scripts/case_format.py`; how to use it: [Evaluate](../how-to/evaluate.md).\n",
-    "zh": "# 用例文件\n\n`toolhand eval` 的文件可以写什么。格式为 YAML，标量按 YAML 1.2 解读："
+    "zh": "# 用例文件\n\n[English](cases.md)\n\n`toolhand eval` 的文件可以写什么。格式为 YAML，标量按 YAML 1.2 解读："
     "`NO`、`on`、`12:30` 和日期都是文本；JSON 也可以。不认识的键会报错并指出行号。\n"
     "由 `scripts/case_format.py` 根据 `toolhand.evals.format` 生成；用法见"
     "[评测](../how-to/evaluate.zh.md)。\n",

@@ -11,9 +11,10 @@ from toolhand import Toolset, parse
 ROOT = Path(__file__).resolve().parent.parent
 CASES = ROOT / "tests" / "cases" / "reading" / "drift.jsonl"
 HEADS = {
-    "en": "# Gallery of mended outputs\n\nWhat models wrote, what was read, and the liberties taken (`fix.kind`). Made from "
+    "en": "# Gallery of mended outputs\n\n[中文](gallery.zh.md)\n\n"
+    "What models wrote, what was read, and the liberties taken (`fix.kind`). Made from "
     "`tests/cases/reading` by `scripts/gallery.py`; every entry is a test.\n",
-    "zh": "# 修正示例\n\n模型写了什么、读出了什么、做了哪些修正（`fix.kind`）。"
+    "zh": "# 修正示例\n\n[English](gallery.md)\n\n模型写了什么、读出了什么、做了哪些修正（`fix.kind`）。"
     "由 `scripts/gallery.py` 根据 `tests/cases/reading` 生成，每一条都是一个测试。\n",
 }
 WORDS = {"en": ("read as", "mended", "as it stands"), "zh": ("读作", "修正", "无需修正")}

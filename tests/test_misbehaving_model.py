@@ -72,6 +72,7 @@ TWO = [["get_weather", "X", 1], ["get_weather", "Y", 1]]
         ("number_as_text", Happened(seen=[["get_weather", "X", "3"]], requests=[request(ASKED)]), "wrong"),
         ("renamed", Happened(error="ValueError: no"), "aborted"),
         ("missing", Happened(requests=[request(ASKED), request(ASKED, SAME, ANSWERED)]), "vague"),
+        ("stream_same_index", Happened(requests=[request(ASKED), request(ASKED, SAME, ANSWERED)]), "lost"),
         ("same_id", Happened(seen=TWO[:1], requests=[request(ASKED)]), "lost"),
         ("same_id", Happened(seen=TWO, requests=[request(ASKED), request(ASKED, SAME, ANSWERED, ANSWERED)]), "ids"),
         ("repeats", Happened(seen=[["now"]] * 40), "times"),
@@ -79,7 +80,7 @@ TWO = [["get_weather", "X", 1], ["get_weather", "Y", 1]]
         ("hangs", Happened(has_timeout=False), "no timeout"),
         ("raises", Happened(requests=[request(ASKED), request(ASKED, ANSWERED)]), "leaked"),
         ("huge", Happened(requests=[request(ASKED), request(ASKED, ANSWERED)]), "characters"),
-        ("quoted", Happened(seen=TWO[:1]), "wrong"),
+        ("quoted", Happened(seen=TWO[:1]), "obeyed"),
     ],
 )  # fmt: skip
 def test_what_goes_badly_is_seen(row, happened, word):
@@ -97,6 +98,12 @@ def test_the_table_in_the_readme_has_every_row(name, language):
         expected = OTHERS.get(row["row"]) or Verdict(True, "told" if row["row"] in TAUGHT else "ran")
         if row["row"] != "huge":
             assert found[1].strip() == told(expected, language)
+
+
+def test_an_error_is_found_where_a_framework_joins_messages():
+    joined = {"role": "user", "content": "?\nThe argument city is missing."}
+    happened = Happened(requests=[request(ASKED), request(joined)])
+    assert verdict(ROWS["missing"], happened) == Verdict(True, "told")
 
 
 def test_every_word_is_in_both_languages():

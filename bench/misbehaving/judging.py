@@ -50,7 +50,7 @@ WORDS = {
     "aborted": ("run aborted", "运行中止"),
     "silent": ("ended, nothing done", "无声结束"),
     "wrong": ("wrong values ran", "用错误的值执行"),
-    "lost": ("a call was lost", "丢了调用"),
+    "lost": ("calls lost", "丢失调用"),
     "ids": ("bad ids sent on", "错误的 id 传了出去"),
     "times": ("{:,} ×", "{:,} 次"),
     "stopped": ("stopped", "已停止"),
@@ -60,6 +60,7 @@ WORDS = {
     "leaked": ("password sent on", "密码发给了模型"),
     "characters": ("{:,}", "{:,}"),
     "let be": ("let be", "未执行"),
+    "obeyed": ("ran all the same", "照样执行了"),
 }
 
 
@@ -88,9 +89,10 @@ def _call(row: dict[str, Any], happened: Happened) -> Verdict:
         return Verdict(False, "lost" if is_part else "wrong")
     if len(happened.requests) < 2:
         return Verdict(False, "silent")
+    if "teaches" not in row:  # nothing was wrong with what the model said
+        return Verdict(False, "lost")
     said = _fed_back(happened.requests)
-    teaches = row.get("teaches", [])
-    has_all = (any if row.get("any") else all)(_stands(word, said) for word in teaches)
+    has_all = (any if row.get("any") else all)(_stands(word, said) for word in row["teaches"])
     return Verdict(has_all, "told" if has_all else "vague")
 
 
@@ -99,9 +101,12 @@ def _stands(word: str, said: str) -> bool:
 
 
 def _fed_back(requests: list[dict[str, Any]]) -> str:
-    """What the second request says beyond the first and beside the model's own words."""
-    later = requests[1]["messages"][len(requests[0]["messages"]) :]
-    return "\n".join(text_of(message) for message in later if message["role"] != "assistant")
+    """What the second request says beyond the first and beside the model's own words, also where messages were joined."""
+    known = [text_of(message) for message in requests[0]["messages"]]
+    said = [text_of(message) for message in requests[1]["messages"] if message["role"] != "assistant"]
+    for text in known:
+        said = [one.removeprefix(text) for one in said]
+    return "\n".join(said)
 
 
 def text_of(message: dict[str, Any]) -> str:
@@ -158,7 +163,7 @@ def _size(happened: Happened) -> Verdict:
 def _quoted(happened: Happened) -> Verdict:
     if happened.error:
         return Verdict(False, "aborted")
-    return Verdict(not happened.seen, "wrong" if happened.seen else "let be")
+    return Verdict(not happened.seen, "obeyed" if happened.seen else "let be")
 
 
 _BY_WHAT_HAPPENED: dict[str, Callable[[Happened], Verdict]] = {

@@ -34,7 +34,7 @@ class ScriptedServer(ThreadingHTTPServer):
         said = ROWS[row]
         may_call = bool(body.get("tools")) and body.get("tool_choice") != "none"
         if len(self.requests[row]) > said.get("again", 1) or (len(self.requests[row]) > 1 and not may_call):
-            return {"role": "assistant", "content": DONE}
+            return _ending(body)
         if "text" in said:
             return {"role": "assistant", "content": said["text"]}
         number = f"-{len(self.requests[row])}" if "again" in said else ""
@@ -79,6 +79,18 @@ class _Answers(BaseHTTPRequestHandler):
         """Says nothing."""
 
 
+def _ending(body: dict[str, Any]) -> dict[str, Any]:
+    """That all is done: in words, or by the tool that a framework has for it."""
+    if "final_answer" in {tool["function"]["name"] for tool in body.get("tools") or ()}:
+        function = {"name": "final_answer", "arguments": json.dumps({"answer": DONE})}
+        return {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "end", "type": "function", "function": function}],
+        }
+    return {"role": "assistant", "content": DONE}
+
+
 def _finish(message: dict[str, Any]) -> str:
     return "tool_calls" if message.get("tool_calls") else "stop"
 
@@ -94,7 +106,7 @@ def _whole(message: dict[str, Any]) -> bytes:
 def _streamed(message: dict[str, Any], row: dict[str, Any]) -> bytes:
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": message["content"] or ""}]
     for place, call in enumerate(message.get("tool_calls", ())):
-        index = row.get("index", place)
+        index = place if call["id"] == "end" else row.get("index", place)
         deltas.append({"tool_calls": [call if index is None else {"index": index, **call}]})
     chunks = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
     chunks.append({"index": 0, "delta": {}, "finish_reason": _finish(message)})
