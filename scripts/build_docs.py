@@ -66,7 +66,7 @@ def staged(text: str, source: Path, place: str, pages: dict[str, Path]) -> str:
 
     def switch(found: re.Match[str]) -> str:
         address = place.removesuffix("index.md").replace(".md", "/")
-        up = "../" * (address.count("/") + (found[1] == "English"))
+        up = "../" * (place.count("/") + (found[1] == "English"))
         return f'<a href="{up}{"zh/" if found[1] == "中文" else ""}{address}">{found[1]}</a>'
 
     parts = re.split(r"(^(`{3,}).*?^\2$)", SWITCH.sub(switch, text, count=1), flags=re.DOTALL | re.MULTILINE)

@@ -106,7 +106,7 @@ def _fed_back(requests: list[dict[str, Any]]) -> str:
     said = [text_of(message) for message in requests[1]["messages"] if message["role"] != "assistant"]
     for text in known:
         said = [one.removeprefix(text) for one in said]
-    return "\n".join(said)
+    return "\n".join(filter(None, said))
 
 
 def text_of(message: dict[str, Any]) -> str:

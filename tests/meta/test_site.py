@@ -85,7 +85,7 @@ def test_a_link_out_of_the_documents_becomes_its_words(site):
     text = "[中文](evaluate.zh.md)\n\n[suite](../../examples/evals/cases.yaml), [why](../explanation/why.md#what-follows), [x](https://a.b)\n\n"
     text += "```\n[kept](../../x.py)\n```\n"
     assert site.staged(text, source, "how-to/evaluate.md", pages) == (
-        '<a href="../../zh/how-to/evaluate/">中文</a>\n\nsuite, [why](../explanation/why.md#what-follows), [x](https://a.b)\n\n'
+        '<a href="../zh/how-to/evaluate/">中文</a>\n\nsuite, [why](../explanation/why.md#what-follows), [x](https://a.b)\n\n'
         "```\n[kept](../../x.py)\n```\n"
     )
 
