@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
@@ -13,6 +14,9 @@ from aiohttp import web
 
 from tests.gateway.conftest import Gate, gateway
 from tests.gateway.upstream import Upstream, answered
+
+collect_ignore = [] if "TOOLHAND_CLIENTS_AT" in os.environ else ["test_shop.py"]
+"""The shop needs a gateway in front of a real model, which scripts/clients.py starts."""
 
 QUESTION = "How warm is it in Paris?"
 ANSWER = "It is 21 degrees in Paris."

@@ -8,9 +8,13 @@ from typing import Any
 
 import pytest
 
+from aiohttp import web
+
 from tests.gateway.test_chat import message, streamed
+from tests.gateway.upstream import event
 
 READING = Path(__file__).parents[1] / "cases" / "reading"
+DELTAS = Path(__file__).parents[1] / "cases" / "reports" / "deltas.jsonl"
 SIZES = (1, 2, 5, 17, 64)
 
 
@@ -57,3 +61,28 @@ async def test_a_family_comes_out_whole_and_streamed(family, start):
             assert called(whole) == expected, case["id"]
         if case["kind"] == "call":
             assert pieces["finish"] == "tool_calls", case["id"]
+
+
+async def test_streams_that_went_wrong_for_people_come_out_right(start):
+    cases = [json.loads(line) for line in DELTAS.read_text("utf-8").splitlines()]
+    assert cases
+
+    async def replayed(request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        for chunk in case["input"]:
+            await response.write(event(chunk))
+        await response.write(event("[DONE]"))
+        return response
+
+    gate = await start(replayed, rounds=0)
+    for case in cases:
+        wanted = [{"name": call["name"], "arguments": call["args"]} for call in case["expect"]["calls"]]
+        tools = [
+            {"type": "function", "function": {"name": name}} for name in {call["name"] for call in wanted}
+        ]
+        body = {"messages": [{"role": "user", "content": "?"}], "tools": tools, "stream": True}
+        made = streamed(await gate.post(body))
+        assert called(made) == wanted, case["id"]
+        assert made["finish"] == "tool_calls"
+        assert len({call["id"] for call in made["tool_calls"]}) == len(wanted)

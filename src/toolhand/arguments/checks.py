@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from toolhand.arguments.iso import is_iso
+from toolhand.arguments.patterns import matcher
 from toolhand.arguments.shape import Predicate, Shape
 
 SURROGATES: Final = re.compile("[\ud800-\udfff]")
@@ -134,11 +135,7 @@ def _is_multiple(value: Any, step: Any) -> bool:
 
 
 def _matches(pattern: Any) -> Predicate | None:
-    try:
-        search = re.compile(str(pattern)).search
-    except (re.error, RecursionError, OverflowError):
-        return None  # a pattern of another dialect: better unchecked than every call refused
-    return lambda value: search(value) is not None
+    return matcher(str(pattern))  # a pattern of another dialect: better unchecked than every call refused
 
 
 def _are_unique(values: list[Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -25,15 +26,23 @@ class Caller:
     Args:
         key: the gateway's key that it came with; None where none is asked for.
         sent: the key as it was sent, which may be meant for the model's server.
+        end_user_counts: whether whom it names as its user is believed: on this machine, where nobody has to say who they are.
+        owner: who it is where only its own key tells; "" where another thing does.
     """
 
     key: ClientKey | None
     sent: str
+    end_user_counts: bool = False
+    owner: str = ""
 
     @property
     def user(self) -> str:
         """For whom tools run here; "" for nobody that is known."""
-        return "" if self.key is None else self.key.user or self.key.name
+        return self.owner if self.key is None else self.key.user or self.key.name
+
+    def user_of(self, end_user: str) -> str:
+        """For whom its run in a session is, where it names somebody as its user."""
+        return self.user or (end_user if self.end_user_counts else "")
 
     def may_use(self, model: str) -> bool:
         """Whether it may ask for a model."""
@@ -51,7 +60,7 @@ class Caller:
             conversation: the mark or the session of what it is part of.
         """
         if self.key is None:
-            return RunContext(session_id=conversation)
+            return RunContext(user=self.owner, session_id=conversation)
         return RunContext(
             user=self.user,
             session_id=conversation,
@@ -70,6 +79,7 @@ class Admission:
 
     def __init__(self, settings: GatewaySettings, state: SharedState | None = None) -> None:
         self._keys, self._is_local = settings.keys, settings.is_local
+        self._pass_keys = settings.pass_keys
         self._most = settings.most_running
         self._state = state or MemoryState()
         self.running = 0
@@ -89,7 +99,8 @@ class Admission:
             elif name in (b"x-api-key", b"api-key"):
                 sent = sent or value.strip().decode("latin-1")
         if not self._keys:
-            return Caller(None, sent)
+            owner = _owner(sent) if self._pass_keys and not self._is_local else ""
+            return Caller(None, sent, end_user_counts=self._is_local, owner=owner)
         found = None
         for key in self._keys:  # all of them are looked at, so that the time tells nothing
             found = key if key.fits(sent) else found
@@ -156,6 +167,18 @@ class Admission:
         self.running -= 1
 
 
+def _owner(sent: str) -> str:
+    """A name for whoever has a key that only the model's server knows: nobody else can take it without that key."""
+    return f"key-{hashlib.sha256(sent.encode('utf-8', 'replace')).hexdigest()[:24]}" if sent else ""
+
+
+def _host(text: str, *, is_origin: bool) -> str | None:
+    try:
+        return urlsplit(text if is_origin else f"//{text}").hostname
+    except ValueError:  # "[" without an end
+        return None
+
+
 def _check_origin(headers: Headers) -> None:
     """Refuses what a website in somebody's browser sends here: it needs no key on this machine.
 
@@ -163,15 +186,14 @@ def _check_origin(headers: Headers) -> None:
         Refusal: then.
     """
     for name, value in headers:
-        if name in (b"origin", b"host"):
-            text = value.decode("latin-1")
-            host = urlsplit(text if name == b"origin" else f"//{text}").hostname
-            if host not in HERE:
-                raise Refusal(
-                    403,
-                    say(
-                        "a gateway without keys answers this machine alone: set keys to let others in",
-                        "没有设置 key 的网关只应答本机：要让别人使用，请设置 keys",
-                    ),
-                    kind="permission_error",
-                )
+        if name not in (b"origin", b"host"):
+            continue
+        if _host(value.decode("latin-1"), is_origin=name == b"origin") not in HERE:
+            raise Refusal(
+                403,
+                say(
+                    "a gateway without keys answers this machine alone: set keys to let others in",
+                    "没有设置 key 的网关只应答本机：要让别人使用，请设置 keys",
+                ),
+                kind="permission_error",
+            )

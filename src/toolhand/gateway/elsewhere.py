@@ -85,7 +85,7 @@ class Elsewhere:
         from toolhand.durable.rows import NewRun  # noqa: PLC0415 - an extra
 
         text, earlier = last_message(wanted.messages)
-        run_id, user = uuid.uuid4().hex, caller.user or wanted.end_user
+        run_id, user = uuid.uuid4().hex, caller.user_of(wanted.end_user)
         session_id = wanted.session or f"run-{run_id}"
         check_name("session", session_id)
         check_name("user", user)

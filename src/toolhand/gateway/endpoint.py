@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import secrets
@@ -24,6 +25,12 @@ LOG: Final = logging.getLogger("toolhand.gateway")
 
 HEARTBEAT_SECONDS: Final = 15.0
 """After so long without a word a stream begins all the same, and shows that it lives."""
+
+BODY_SECONDS: Final = 60.0
+"""How long a body may be under way: a client that sends it by drops must not hold a place for ever."""
+
+GOODBYE_SECONDS: Final = 5.0
+"""How long a client that reads no more is waited for with the word that its time is over."""
 
 MOST_DEPTH: Final = 200
 """How deep a request's JSON may be nested."""
@@ -107,7 +114,13 @@ class Endpoint:
         self, scope: Scope, receive: Receive, send: Send, caller: Caller, ticket: _Ticket
     ) -> None:
         headers = dict(scope["headers"])
-        body = _parsed(await self._body(receive, headers))
+        try:
+            async with asyncio.timeout(min(BODY_SECONDS, self._seconds)):
+                raw = await self._body(receive, headers)
+        except TimeoutError:
+            said = say("the request's body did not come in time", "请求体没有及时到达")
+            raise Refusal(408, said, kind="timeout_error", code="timeout") from None
+        body = _parsed(raw)
         wanted = _with_headers(self.front.read(body), body, headers)
         self._admission.check_model(caller, wanted.model)
         ticket.model = wanted.model
@@ -190,7 +203,10 @@ class Endpoint:
         is_over = isinstance(error, asyncio.CancelledError)
         refusal = too_slow(self._seconds) if is_over else refusal_of(error)
         ticket.status = refusal.status
-        await send({"type": "http.response.body", "body": writing.failed(refusal), "more_body": False})
+        last = {"type": "http.response.body", "body": writing.failed(refusal), "more_body": False}
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GOODBYE_SECONDS):
+                await send(last)
         if is_over:
             raise error
 
@@ -304,7 +320,7 @@ async def _respond(send: Send, status: int, body: bytes, headers: Any) -> None:
 
 def _parsed(raw: bytes) -> Mapping[str, Any]:
     try:
-        body = json.loads(raw)
+        body = json.loads(raw, parse_constant=_no_number)
     except (ValueError, RecursionError):
         raise Refusal(400, say("the body is not JSON", "请求体不是 JSON")) from None
     if not isinstance(body, dict):
@@ -316,6 +332,10 @@ def _parsed(raw: bytes) -> Mapping[str, Any]:
             kind=INVALID,
         )
     return body
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(name)  # NaN and Infinity are no JSON, and no server behind would take them
 
 
 def _is_deep(value: Any, most: int) -> bool:

@@ -17,6 +17,9 @@ from toolhand.gateway.wanted import NO_TOOLS, Wanted
 from toolhand.load import load_tools
 from toolhand.toolset import Toolset
 
+MOST_TOGETHER: Final = 256
+"""How many choices of toolsets are kept put together."""
+
 MOST_KEPT: Final = 10_000
 """Of how many calls of clients it is remembered what ran here beside them."""
 
@@ -87,6 +90,8 @@ class Hosting:
                 found = Toolset([tool for name in names for tool in self._toolsets[name]])
             except ToolDefinitionError as error:
                 raise SettingsError(str(error)) from None
+            if len(self._together) >= MOST_TOGETHER:  # a client may name them in any order
+                self._together.clear()
             self._together[names] = found
         return found.now()
 

@@ -71,7 +71,7 @@ class Sessions:
         agent = self._agent(wanted, reached, tools)
         options: RunOptions = {
             "session": wanted.session,
-            "user": caller.user or wanted.end_user,
+            "user": caller.user_of(wanted.end_user),
             "tool_choice": _choice(wanted.choice),
         }
         if caller.key is not None:

@@ -55,6 +55,23 @@ def named_by(pattern: str, name: str) -> str | None:
     return "" if pattern == name else None
 
 
+def _check_star(name: str, row: Upstream) -> None:
+    """Refuses a star that would let a client name any server.
+
+    Raises:
+        SettingsError: then.
+    """
+    before, star, _ = row.model.partition(ANYTHING)
+    is_fixed = "#" in before if "://" in before else ":" in before
+    if star and not is_fixed:
+        raise SettingsError(
+            say(
+                f"models.{name}: the star of '{row.model}' would let a client name any server: write it behind 'provider:' or 'http://host/v1#'",
+                f"models.{name}：“{row.model}”中的星号会让客户端指定任意服务器：请写在 provider: 或 http://主机/v1# 之后",
+            )
+        )
+
+
 class Upstreams:
     """All of them.
 
@@ -76,6 +93,7 @@ class Upstreams:
         self._made: OrderedDict[tuple[str, str], Model] = OrderedDict()
         self._protocols: dict[str, ModelProtocol] = {}
         for name, row in self.rows.items():
+            _check_star(name, row)
             if ANYTHING not in name and not self.passes_key(row) and not row.model.startswith(WORKER):
                 self._model(name, name, row, "")
 

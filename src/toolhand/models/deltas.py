@@ -103,7 +103,7 @@ class EventDecoder:
             return []
         try:
             chunk = json.loads(self._pending)
-        except ValueError:
+        except (ValueError, RecursionError):
             return []
         self._pending = ""
         return [chunk]
@@ -135,7 +135,7 @@ class _Call:
             return True
         try:
             json.loads(self.text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return False
         return True
 

@@ -144,7 +144,7 @@ def _arguments(text: str, around: Around) -> dict[str, Any]:
         value = json.loads(text)
     except json.JSONDecodeError as error:
         raise NotDecided(around.word("not_json_at", error.lineno, error.colno)) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise NotDecided(around.word("not_json", error)) from None
     if not isinstance(value, dict):
         raise NotDecided(around.word("not_json", type(value).__name__))

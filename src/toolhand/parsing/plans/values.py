@@ -106,7 +106,7 @@ def _part(value: Any, key: str | int, seen: str) -> Any:
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):  # a tool that gives JSON as text
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise NoValue("no_parts", name=seen, key=key) from None
     if isinstance(value, Mapping):
         if key in value or str(key) in value:
