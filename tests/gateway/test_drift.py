@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from aiohttp import web
 
 from tests.gateway.test_chat import message, streamed
@@ -63,6 +62,12 @@ async def test_a_family_comes_out_whole_and_streamed(family, start):
             assert pieces["finish"] == "tool_calls", case["id"]
 
 
+def tool_for(call: dict[str, Any]) -> dict[str, Any]:
+    properties: dict[str, Any] = {name: {} for name in call["arguments"]}
+    parameters = {"type": "object", "properties": properties}
+    return {"type": "function", "function": {"name": call["name"], "parameters": parameters}}
+
+
 async def test_streams_that_went_wrong_for_people_come_out_right(start):
     cases = [json.loads(line) for line in DELTAS.read_text("utf-8").splitlines()]
     assert cases
@@ -78,9 +83,7 @@ async def test_streams_that_went_wrong_for_people_come_out_right(start):
     gate = await start(replayed, rounds=0)
     for case in cases:
         wanted = [{"name": call["name"], "arguments": call["args"]} for call in case["expect"]["calls"]]
-        tools = [
-            {"type": "function", "function": {"name": name}} for name in {call["name"] for call in wanted}
-        ]
+        tools = [tool_for(call) for call in {call["name"]: call for call in wanted}.values()]
         body = {"messages": [{"role": "user", "content": "?"}], "tools": tools, "stream": True}
         made = streamed(await gate.post(body))
         assert called(made) == wanted, case["id"]
