@@ -10,7 +10,7 @@ import pytest
 
 from tests.sessions.conftest import postgres  # noqa: F401 - a fixture
 
-for needed in ("procrastinate", "psycopg_pool"):
+for needed in ("procrastinate",):
     if find_spec(needed) is None:
         pytest.skip(
             f"MANY MACHINES ARE NOT TESTED: {needed} is not installed; make setup installs the dev extra",

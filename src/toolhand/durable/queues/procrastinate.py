@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 TASK: Final = "toolhand.advance"
 _POLL_SECONDS: Final = 0.5
 _BEAT_SECONDS: Final = 2.0
-_PATIENCE_SECONDS: Final = 2.0
-"""How long it may wait for a connection before the worker is begun anew with fresh ones."""
 _FORGOTTEN_SECONDS: Final = 3600.0
 """After so long a worker that went without a word is struck off; its jobs were given to others long before."""
 
@@ -74,7 +72,7 @@ class ProcrastinateQueue:
                         await connection.execute(f"ALTER TABLE procrastinate_jobs DISABLE TRIGGER {trigger}")
 
         if not await self._store.connected(is_there):
-            schema = _package().App(connector=_package().PsycopgConnector()).schema_manager.get_schema()
+            schema = self._made().schema_manager.get_schema()
             await self._store.connected(make)
 
     def put(self, job: Job) -> Script[None]:
@@ -119,19 +117,10 @@ class ProcrastinateQueue:
         raise StoreError(say("the queue's connections broke", "队列的连接断开了"))
 
     def _made(self) -> App:
-        connector = _connector()(
-            conninfo=self._store.url,
-            # Nobody waits for the disk: a job that a crash brings back is told by the ledger that
-            # its run has been taken, or has ended.
-            kwargs={"options": f"-c search_path={SCHEMA} -c synchronous_commit=off",
-                    "application_name": "toolhand-queue"},
-            configure=_by_statement,
-            pool_factory=_pool,
-            min_size=1,
-            max_size=4,
-            timeout=_PATIENCE_SECONDS,
-        )  # fmt: skip
-        app: App = _package().App(connector=connector)
+        package = _package()
+        from toolhand.durable.connector import Connector  # noqa: PLC0415 - an extra
+
+        app: App = package.App(connector=Connector(self._store.url))
         return app
 
     async def revive(self, seconds: float) -> int:
@@ -160,43 +149,11 @@ def _package() -> Any:
     """Procrastinate, loaded where it is first needed: it takes half a second."""
     try:
         import procrastinate.jobs  # noqa: PLC0415
-        import psycopg_pool  # noqa: F401, PLC0415
     except ImportError as missing:
         raise MissingExtraError("durable", "running on many machines") from missing
-    for name in (
-        "procrastinate",
-        "psycopg.pool",
-    ):  # our own log tells of each run, and in a line when the server is away
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    # Our own log tells of each run, and in a line when the server is away.
+    logging.getLogger("procrastinate").setLevel(logging.CRITICAL)
     return procrastinate
-
-
-def _pool(**options: Any) -> Any:
-    """A pool that does not ask before each statement whether its connection lives: where none does, all is begun anew."""
-    import psycopg_pool  # noqa: PLC0415 - an extra
-
-    return psycopg_pool.AsyncConnectionPool(**{**options, "check": None})
-
-
-async def _by_statement(connection: Any) -> None:
-    """Each statement is a transaction: two round trips less for each."""
-    await connection.set_autocommit(True)
-
-
-def _connector() -> Any:
-    package = _package()
-
-    class Connector(package.PsycopgConnector):  # type: ignore[misc, name-defined]
-        """A worker that slept says of jobs that they have ended which others have by now: that is no news."""
-
-        async def execute_query_async(self, query: Any, **arguments: Any) -> None:
-            try:
-                await super().execute_query_async(query, **arguments)
-            except package.exceptions.ConnectorException as error:
-                if "Job was not found" not in str(error.__cause__):
-                    raise
-
-    return Connector
 
 
 def connect(store: PostgresStore) -> ProcrastinateQueue:
