@@ -48,7 +48,7 @@ class Connector(connector.BaseAsyncConnector):
         with _told():
             self._pool = pool or await asyncpg.create_pool(
                 self._url,
-                min_size=1,
+                min_size=0,
                 max_size=_MOST_CONNECTIONS,
                 timeout=_PATIENCE_SECONDS,
                 command_timeout=_STATEMENT_SECONDS,

@@ -163,7 +163,8 @@ class Worker:
                 await self.ledger.queue.work(self._take, queues=self.queues, concurrency=self.concurrency)
             except Exception as error:  # noqa: BLE001 - whatever breaks, a worker goes on
                 self.health.errors += 1
-                _LOG.warning("the queue broke (%s: %s): it is opened again", type(error).__name__, error)
+                why = error.__cause__ or error
+                _LOG.warning("the queue broke (%s: %s): it is opened again", type(why).__name__, why)
             await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _take(self, run_id: str) -> None:
