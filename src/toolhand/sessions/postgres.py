@@ -51,7 +51,7 @@ SCHEMA: Final = "toolhand"
 _LOCK: Final = 7_411_309_172_046
 """The advisory lock under which the schema is changed: any number that others do not use."""
 
-_FIRST_WAIT, _LONGEST_WAIT = 0.05, 0.5
+_FIRST_WAIT, _LONGEST_WAIT = 0.05, 0.3
 _SEARCHED_AT_ONCE: Final = 200
 _STUCK_MS: Final = "5000"
 """How long a transaction may stand still in milliseconds: a process that was frozen in one would lock its rows for ever."""
