@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Final, NotRequired, TypedDict
 
 from pydantic import Field
 
+from toolhand.builtin._holdings import acquainted, held, told
 from toolhand.builtin._reach import BY_HAND
+from toolhand.builtin._rooted import root_at
 from toolhand.builtin.settings import BuiltinSettings
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ModelError
@@ -137,7 +139,7 @@ def document_tools(
         MissingExtraError: when the extra "docs-search" is not installed.
     """
     made = document_index(folder, index=index, embeddings=embeddings, limits=limits)
-    return [_search_documents(made, made.call_seconds)]
+    return [acquainted(_search_documents(made, made.call_seconds), told("Documents", held(root_at(folder))))]
 
 
 def _search_documents(index: DocumentIndex, seconds: float) -> Tool:

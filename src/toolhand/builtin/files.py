@@ -15,6 +15,7 @@ from pydantic import Field
 from toolhand.builtin._decoding import SAMPLE_BYTES, BinaryContentError, TextPieces, lines
 from toolhand.builtin._file_walk import Budget, FileLimits, below, matches, opened
 from toolhand.builtin._file_words import is_missing, note, refusal, with_hint
+from toolhand.builtin._holdings import acquainted, held, told
 from toolhand.builtin._reach import BY_HAND
 from toolhand.builtin._rooted import MAX_PATH_LENGTH, Entry, Root, names_of, root_at
 from toolhand.builtin.settings import BuiltinSettings
@@ -26,6 +27,7 @@ from toolhand.tools.decorator import tool
 
 _LONGEST_LINE_PART: Final = SAMPLE_BYTES
 _EXCERPT_CHARACTERS: Final = 200
+_FILE: Final = "notes/plan.txt"  # as `read_file` says it where the folder has no file of its own
 
 
 __all__ = ["FileLimits", "file_tools", "offer", "tools_over"]
@@ -97,7 +99,10 @@ def file_tools(root: str | os.PathLike[str], *, limits: FileLimits | None = None
 
 def tools_over(place: Root, limits: FileLimits) -> list[Tool]:
     """The same tools over a root that is already there."""
-    return [_list_files(place, limits), _read_file(place, limits), _search_files(place, limits)]
+    there = held(place)
+    first = next((entry.name for entry in there if entry.kind == "file"), "")
+    reading = acquainted(_read_file(place, limits), told("Files", there), {_FILE: first} if first else None)
+    return [_list_files(place, limits), reading, _search_files(place, limits)]
 
 
 def _list_files(place: Root, limits: FileLimits) -> Tool:

@@ -14,6 +14,7 @@ from typing import Annotated, Final, NotRequired, TypedDict
 from pydantic import Field
 
 from toolhand.builtin._database import Database, QueryError, QueryLimits, Table
+from toolhand.builtin._holdings import acquainted, queries
 from toolhand.builtin._reach import BY_HAND
 from toolhand.builtin._sqlite_database import sqlite_database
 from toolhand.builtin._sqlite_reader import MAX_SQL_LENGTH
@@ -25,6 +26,10 @@ from toolhand.core.tools import Tool
 from toolhand.tools.decorator import tool
 
 __all__ = ["QueryLimits", "offer", "sql_tools"]
+
+_COUNTING: Final = "SELECT count(*) FROM orders WHERE status = 'paid'"
+_CHOOSING: Final = "SELECT name, price FROM products LIMIT 5"
+"""The examples in `query_database`, where the database has no table to take them from."""
 
 _CONNECTING_SECONDS: Final = 75.0
 """What reaching a server, and starting the process that does it, may take beyond a statement."""
@@ -162,7 +167,7 @@ def _query_database(source: Database, seconds: float) -> Tool:
             Field(
                 min_length=1,
                 max_length=MAX_SQL_LENGTH,
-                examples=["SELECT count(*) FROM orders WHERE status = 'paid'"],
+                examples=[_COUNTING],
             ),
         ],
         context: RunContext = BY_HAND,
@@ -183,7 +188,9 @@ def _query_database(source: Database, seconds: float) -> Tool:
             raise source.failure(error, sql, context.language) from None
 
     named = query_database.description.replace("on the database", f"on the {source.kind} database", 1)
-    return replace(query_database, description=f"{named}\n{source.overview}")
+    counting, choosing = queries(source.overview)
+    own = {_COUNTING: counting, _CHOOSING: choosing} if counting else {}
+    return acquainted(replace(query_database, description=named), f"\n{source.overview}", own)
 
 
 def _change_database(source: Database, seconds: float) -> Tool:
