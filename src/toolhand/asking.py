@@ -29,6 +29,7 @@ from toolhand.models.announcing import heard_by
 from toolhand.models.facts import facts
 from toolhand.output import FINAL_ANSWER
 from toolhand.protocols import Doubt, ModelProtocol, Reader, Said
+from toolhand.protocols.sources import asked_first
 from toolhand.run import WORDS
 from toolhand.sessions.session import Session
 from toolhand.setup import Setup
@@ -115,6 +116,7 @@ class Asking:
         step = None
         if grammar is None:
             step, reply = self.way.heard(reply), _grounded(reply, history, shown, self.way, context)
+            reply = asked_first(reply, history, shown, choice, self.session.new_call_id)
             if self.setup.chooser is not None:
                 reply = self.setup.chooser.looked_through(reply, tools, context)
         return self._taken(reply, output, protocol, shown, context, step=step)

@@ -6,13 +6,15 @@ import re
 from pathlib import Path
 
 import toolhand.arguments
+import toolhand.protocols
 from toolhand.arguments.coerce.table import BY_TYPE
 from toolhand.arguments.costs import COSTS, fix
 from toolhand.arguments.words import _SENTENCES, NOTES
 
 SOURCE = "\n".join(
     file.read_text(encoding="utf-8")
-    for file in Path(toolhand.arguments.__file__).parent.rglob("*.py")
+    for package in (toolhand.arguments, toolhand.protocols)
+    for file in Path(str(package.__file__)).parent.rglob("*.py")
     if file.name != "costs.py"
 )
 

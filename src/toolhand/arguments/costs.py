@@ -23,6 +23,7 @@ COSTS: Final[dict[str, int]] = {
     "bare_value": 3,
     "positional_value": 2,
     "reference_filled": 3,
+    "source_asked": 3,
     # what counts as not sent
     "null_is_missing": 1,
     "empty_is_missing": 1,

@@ -16,7 +16,8 @@ from toolhand.core.errors import ToolFailure
 from toolhand.core.tools import Tool
 
 _MOST_NAMES: Final = 12
-_LONGEST_NAME: Final = 60
+_LONGEST_NAME: Final = 40
+_MOST_WORDS: Final = 5
 _IN_A_SENTENCE: Final = re.compile(r"[^<>\"'`{}\[\]|;:,，。：；]+")
 _TABLE: Final = re.compile(r"Tables: (?P<table>\w+)\((?P<first>\w+)(?:, (?P<second>\w+))?")
 
@@ -36,6 +37,7 @@ def held(place: Root) -> tuple[Entry, ...]:
         if entry.kind in ("file", "folder")
         and not entry.name.startswith((".", "~"))
         and len(entry.name) <= _LONGEST_NAME
+        and len(entry.name.split()) <= _MOST_WORDS
         and entry.name.isprintable()
         and _IN_A_SENTENCE.fullmatch(entry.name)
     )
@@ -63,7 +65,7 @@ def acquainted(tool: Tool, line: str = "", examples: Mapping[str, str] | None = 
 
 
 def queries(overview: str) -> tuple[str, str]:
-    """Two statements over the first table that a database's overview names, a count and a choice of columns, or two empty ones."""
+    """A count and a choice of columns over the first table that a database's overview names, or two empty texts."""
     found = _TABLE.match(overview)
     if found is None:
         return "", ""

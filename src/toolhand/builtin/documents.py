@@ -148,6 +148,7 @@ def _search_documents(index: DocumentIndex, seconds: float) -> Tool:
         idempotent=True,
         category="documents",
         untrusted=True,
+        source="question",
         timeout=2 * seconds + 60,
         aliases={"question": ["query", "text", "问题"], "path": ["folder", "file"]},
     )

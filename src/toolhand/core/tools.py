@@ -84,6 +84,9 @@ class Rules:
             (`toolhand.core.untrusted`).
         undo: the name of the tool that takes a call's effect back. It is given the fields of the call's result and its
             arguments, as far as it has parameters of these names.
+        source: the parameter that takes a question in the user's own words, where the tool is a source of answers that only
+            reads, such as a search in the user's documents. A source is asked before a model may give up
+            (`toolhand.protocols.sources`).
     """
 
     effect: Effect = "reads"
@@ -113,6 +116,7 @@ class Rules:
     shows_errors: bool | None = None
     untrusted: bool = False
     undo: str = ""
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -15,7 +15,8 @@ from toolhand.parsing.costs import fix
 from toolhand.parsing.plans.arguments import named_arguments, undo_arguments
 from toolhand.parsing.plans.nodes import Block, Expression, For, If, Parallel, Plan, Reference, Return, Step
 from toolhand.parsing.plans.outcomes import Done, Ending, Outcome, Rules, Undone
-from toolhand.parsing.plans.values import NoValue, Unseen, holds, is_open, picked, value_of
+from toolhand.parsing.plans.picked import picked
+from toolhand.parsing.plans.values import NoValue, Unseen, holds, is_open, value_of
 from toolhand.parsing.plans.words import said
 from toolhand.plan.check import at_line
 from toolhand.plan.order import waves
@@ -201,7 +202,9 @@ class Interpreter:
             schema = (
                 tool.properties.get(key) if tool is not None and isinstance(named[key], Reference) else None
             )
-            arguments[key] = picked(value, key, schema)
+            arguments[key] = picked(
+                value, key, schema, guesses=tool is not None and tool.rules.effect == "reads"
+            )
             if arguments[key] is not value:
                 fixes.append(fix("picked_field", f"$.{key}", str(named[key]), arguments[key]))
         name = tool.name if tool else step.tool

@@ -51,6 +51,7 @@ class ToolOptions(TypedDict, total=False):
     shows_errors: bool | None
     untrusted: bool
     undo: Tool | str
+    source: str
 
 
 @overload
@@ -84,6 +85,8 @@ def tool(
 def _told(target: Any, options: ToolOptions) -> Tool:
     """The tool; a rule that will do nothing is said now, since nobody would miss it before the day on which it counts."""
     made = _make(target, options)
+    if made.rules.source:
+        _check_source(made)
     if options.get("retries") and not made.repeatable:
         _LOG.warning(
             say(
@@ -96,6 +99,19 @@ def _told(target: Any, options: ToolOptions) -> Tool:
             made.name,
         )
     return made
+
+
+def _check_source(made: Tool) -> None:
+    name, rules = made.rules.source, made.rules
+    if made.properties.get(name, {}).get("type") != "string" or set(made.required) - {name}:
+        raise ToolDefinitionError(
+            f"option source of tool '{made.name}' is the parameter that takes a question in words, and the only one that must be "
+            f"given, not {name!r}"
+        )
+    if rules.effect != "reads" or rules.approval:
+        raise ToolDefinitionError(
+            f"tool '{made.name}' cannot be a source: a source is asked without the model, so it only reads and needs no approval"
+        )
 
 
 _OWN: Final = frozenset({"name", "description", "aliases"})

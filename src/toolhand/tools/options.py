@@ -105,6 +105,7 @@ _KINDS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
     "permission": _TEXT,
     "upstream": _TEXT,
     "undo": (_is_text, "a tool or a tool's name"),
+    "source": (_is_text, "the name of a parameter"),
     "rate_limit": (_is_text, 'a string such as "10/minute"'),
     "tags": _NAMES,
     "sensitive": _NAMES,

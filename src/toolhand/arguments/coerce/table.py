@@ -51,7 +51,7 @@ def coerce(sent: Any, shape: Shape, path: str, walk: Walk) -> Any:
 def _read(sent: Any, shape: Shape, path: str, walk: Walk) -> Any:
     if shape.never:
         return refuse(Trouble.TYPE, shape, path, sent)
-    inner = _inside(sent, shape)
+    inner = _inside(sent, shape, path)
     if inner is not ABSENT:
         walk.note("unwrapped_value", path, sent, inner)
         return walk.read(inner, shape, path)
@@ -67,9 +67,17 @@ def _read(sent: Any, shape: Shape, path: str, walk: Walk) -> Any:
     return cheapest(sent, shape, path, walk, readers)
 
 
-def _inside(sent: Any, shape: Shape) -> Any:
-    """The value of an object such as `{"value": 3}` or `{"type": "integer", "value": 3}`, where no object is declared."""
-    if not isinstance(sent, dict) or "value" not in sent or not sent.keys() <= {"value", "type"}:
+def _inside(sent: Any, shape: Shape, path: str) -> Any:
+    """The value in an object where none is declared: `{"value": 3}` or `{"type": "integer", "value": 3}`.
+
+    Also a result that holds it under the parameter's own name, `{"order_id": "A-1", "total": 3}`, as a program hands it on.
+    """
+    if not isinstance(sent, dict):
         return ABSENT
     takes_objects = any(not part.types or "object" in part.types for part in shape.alternatives())
-    return ABSENT if takes_objects and shape.options is None else sent["value"]
+    if takes_objects and shape.options is None:
+        return ABSENT
+    if "value" in sent and sent.keys() <= {"value", "type"}:
+        return sent["value"]
+    inner = sent.get(path.rpartition(".")[2], ABSENT)
+    return inner if isinstance(inner, str | int | float) else ABSENT

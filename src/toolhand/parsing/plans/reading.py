@@ -11,6 +11,7 @@ from toolhand.core.language import Language
 from toolhand.core.messages import Fix
 from toolhand.parsing.loose import LooseError
 from toolhand.parsing.plans.blocks import Blocks, Head
+from toolhand.parsing.plans.invented import named
 from toolhand.parsing.plans.lines import Line, logical_lines
 from toolhand.parsing.plans.mistakes import MOST_PROBLEMS, problem, syntax_problem
 from toolhand.parsing.plans.nodes import Literal, ObjectOf, Plan
@@ -41,7 +42,7 @@ def read_lines(
     blocks = Blocks(language)
     builder = Builder(set(known))
     fixes: list[Fix] = []
-    for line in logical_lines(source):
+    for line in named(logical_lines(source)):
         if len(blocks.problems) >= MOST_PROBLEMS:
             break
         head = _head(line, builder, parse, language)

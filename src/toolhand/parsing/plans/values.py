@@ -6,12 +6,10 @@ import contextlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from toolhand.core.jsonable import jsonable
 from toolhand.parsing.plans.nodes import Expression, ListOf, Literal, ObjectOf, Reference, Template, Test
-
-_SCALARS: Final = frozenset(("string", "integer", "number", "boolean", "null"))
 
 
 class NoValue(Exception):  # noqa: N818 - an outcome of a step, which becomes a `ToolError`
@@ -198,38 +196,6 @@ def _contains(whole: Any, part: Any) -> bool:
             for item in whole
         )
     return bool(_plain(whole) == _plain(part))
-
-
-def picked(value: Any, name: str, schema: Any) -> Any:
-    """What of an object is meant where a text or a number is wanted: the field of the parameter's name, or its only one.
-
-    A list of one object counts as that object. Where it is not clear, the value stays as it is.
-
-    Args:
-        value: what a reference came to.
-        name: the parameter's name.
-        schema: the parameter's JSON Schema.
-    """
-    if not isinstance(value, Mapping | list) or not _wants_scalar(schema):
-        return value
-    whole = value[0] if isinstance(value, list) and len(value) == 1 else value
-    if isinstance(whole, Mapping):
-        named = [inner for key, inner in whole.items() if _folded(key) == _folded(name)]
-        inner = named[0] if len(named) == 1 else next(iter(whole.values())) if len(whole) == 1 else None
-        if isinstance(inner, str | int | float):
-            return inner
-    return whole if isinstance(whole, str | int | float) else value
-
-
-def _wants_scalar(schema: Any) -> bool:
-    if not isinstance(schema, Mapping):
-        return False
-    options = schema.get("anyOf") or schema.get("oneOf")
-    if options:
-        return all(_wants_scalar(option) for option in options)
-    kinds = schema.get("type")
-    named = {kinds} if isinstance(kinds, str) else set(kinds or ())
-    return bool(named) and named <= _SCALARS
 
 
 def is_open(value: Any) -> bool:

@@ -1,0 +1,80 @@
+"""A source that nobody asked: where a model gives up, the tool that holds the user's own things is asked first.
+
+Small models answer "I cannot provide that" beside a tool that searches the user's documents, or take another tool, fail, and
+give up. A tool that declares itself a source (`Rules.source`) takes the user's question as it stands: it needs no model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from toolhand.arguments.costs import fix
+from toolhand.core.messages import Message, Reply, ToolCall
+from toolhand.core.tools import Tool, ToolChoice
+from toolhand.protocols.next_steps import since_the_user_spoke
+from toolhand.tools.collection import ToolCollection
+
+_LOOKED_AT: Final = 400
+"""Characters of an answer in which giving up is looked for: it stands at the beginning."""
+
+_LONGEST_QUESTION: Final = 1_000
+
+_GIVES_UP: Final = re.compile(
+    r"\bI(?:['’]m| am) (?:sorry|unable|not able|afraid)\b"
+    r"|\bI (?:can ?not|can['’]t|could ?n['’]t|could not|do(?:n['’]t| not) (?:have|know)|have no)\b"
+    r"|\bas an? (?:AI|artificial|language model)\b"
+    r"|\b(?:not|n['’]t) (?:been )?(?:find|found|available|provided|specified|mentioned|contain)"
+    r"|\bno (?:information|data|details|records?|mention)\b|\bcould you (?:please )?(?:provide|clarify|specify)\b"
+    r"|抱歉|对不起|很遗憾|无法|不能(?:提供|回答|查|确定|得知|告诉)|没有(?:找到|查到|查询到|相关|关于|足够|提供|权限)|查不到|找不到"
+    r"|不知道|不清楚|未(?:找到|查到|提供|提及)|作为(?:一个|一名)?(?:AI|人工智能|语言模型)|请(?:您|你)?(?:提供|告诉我)",
+    re.IGNORECASE,
+)
+
+
+def gives_up(text: str) -> bool:
+    """Whether an answer says, in English or Chinese, that the model doesn't know it or cannot find it."""
+    return _GIVES_UP.search(text[:_LOOKED_AT]) is not None
+
+
+def asked_first(
+    reply: Reply,
+    messages: Sequence[Message],
+    tools: ToolCollection,
+    choice: ToolChoice,
+    new_id: Callable[[], str],
+) -> Reply:
+    """The reply, or, where it gives up beside a source that was not asked, a call that asks the source what the user asked.
+
+    It gives up where nothing was found since the user spoke, and it says so, or calls were made that all failed.
+
+    Args:
+        reply: what the model said.
+        messages: what it was shown.
+        tools: what it was offered.
+        choice: which of them it may call.
+        new_id: names the call.
+    """
+    text = reply.text or ""
+    if reply.calls or reply.broken or not text.strip() or choice.mode == "none":
+        return reply
+    sources = [tool for tool in tools if tool.rules.source and choice.allows(tool.name)]
+    if not sources:
+        return reply
+    at, given = since_the_user_spoke(messages)
+    question = messages[at].text.strip() if at >= 0 else ""
+    if not question or any(result.ok for result in given) or not (given or gives_up(text)):
+        return reply
+    called = {result.name for result in given}
+    calls = [_asking(tool, question, text, new_id()) for tool in sources if tool.name not in called]
+    return replace(reply, calls=tuple(calls), text="") if calls else reply
+
+
+def _asking(tool: Tool, question: str, said: str, call_id: str) -> ToolCall:
+    name = tool.rules.source
+    most = tool.properties.get(name, {}).get("maxLength", _LONGEST_QUESTION)
+    arguments = {name: question[:most]}
+    mended = fix("source_asked", f"$.{name}", said[:_LOOKED_AT], arguments[name])
+    return ToolCall(id=call_id, name=tool.name, arguments=arguments, fixes=(mended,))

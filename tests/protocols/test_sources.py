@@ -1,0 +1,132 @@
+"""A source that nobody asked is asked before a model may give up."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolhand import Agent, tool
+from toolhand.core.errors import ToolDefinitionError
+from toolhand.core.messages import ModelOutput, RawCall
+from toolhand.protocols.sources import gives_up
+from toolhand.testing import ScriptedModel
+
+ASKED = []
+
+
+@tool(source="question")
+def search_handbook(question: str, most: int = 5) -> str:
+    """Searches the handbook."""
+    ASKED.append(question)
+    return "Teachers have 23 days of leave."
+
+
+@tool
+def query(sql: str) -> str:
+    """Runs SQL."""
+    msg = f"no such table: {sql.rsplit(maxsplit=1)[-1]}"
+    raise ValueError(msg)
+
+
+def run(*replies, tools=(search_handbook, query), question="How many days of leave?", **options):
+    ASKED.clear()
+    model = ScriptedModel(list(replies))
+    return Agent(model, list(tools), **options).run_sync(question)
+
+
+GIVING_UP = "As an AI language model, I cannot provide information about the leave of a teacher."
+
+
+def call_of_query():
+    return ModelOutput(
+        calls=(RawCall(id="c1", name="query", arguments='{"sql": "SELECT days FROM leaves"}'),),
+        finish_reason="tool_calls",
+    )
+
+
+def test_a_model_that_gives_up_is_given_what_the_source_says():
+    done = run(GIVING_UP, "They have 23 days.")
+    assert ASKED == ["How many days of leave?"]
+    assert done.text == "They have 23 days."
+    (call,) = done.calls
+    assert [fix.kind for fix in call.fixes] == ["source_asked"]
+    assert all(GIVING_UP not in message.text for message in done.messages)
+
+
+def test_calls_that_all_failed_are_giving_up_too():
+    done = run(call_of_query(), "The table does not exist. You should create it.", "23 days.")
+    assert ASKED == ["How many days of leave?"]
+    assert done.text == "23 days."
+
+
+@pytest.mark.parametrize(
+    ("replies", "options"),
+    [
+        (["It is 23."], {}),
+        ([GIVING_UP, "I still cannot find it."], {}),  # asked once and no more
+        ([GIVING_UP], {"tools": (query,)}),
+        ([GIVING_UP], {"tool_choice": "none"}),
+    ],
+)
+def test_nothing_is_asked_twice_or_where_there_is_no_need(replies, options):
+    choice = options.pop("tool_choice", None)
+    done = run(*replies, **options) if choice is None else _run_with_choice(replies, choice)
+    assert done.text == replies[-1]
+    assert len(ASKED) == len(replies) - 1
+
+
+def _run_with_choice(replies, choice):
+    ASKED.clear()
+    return Agent(ScriptedModel(list(replies)), [search_handbook]).run_sync("How many?", tool_choice=choice)
+
+
+def test_a_permission_that_the_user_lacks_keeps_its_word():
+    guarded = tool(search_handbook, name="search_guarded", permission="handbook:read")
+    assert run(GIVING_UP, tools=(guarded,)).text == GIVING_UP
+    assert ASKED == []
+
+
+@pytest.mark.parametrize("form", ["streamed", "whole"])
+async def test_streamed_and_whole_end_alike(form):
+    ASKED.clear()
+    agent = Agent(ScriptedModel([GIVING_UP, "23 days."]), [search_handbook])
+    if form == "whole":
+        text = (await agent.run("How many days?")).text
+    else:
+        events = [event async for event in agent.stream("How many days?")]
+        text = events[-1].run.text
+    assert ASKED == ["How many days?"]
+    assert text == "23 days."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, but I can't help with that.",
+        "I don't have any information about the children's orchestra.",
+        "The handbook was not provided.",
+        "Could you please provide more details?",
+        "抱歉，我无法查询该信息。",
+        "没有找到关于试用期的记录。",
+        "作为一个AI语言模型，我不能回答这个问题。",
+    ],
+)
+def test_giving_up_is_heard(text):
+    assert gives_up(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["It is 23 days.", "Hello! How are you today?", "年假一共23天。", "The notice period is nine months."],
+)
+def test_an_answer_is_no_giving_up(text):
+    assert not gives_up(text)
+
+
+def test_a_source_must_be_one():
+    with pytest.raises(ToolDefinitionError, match="question in words"):
+        tool(lambda: None, name="a", source="question")
+    with pytest.raises(ToolDefinitionError, match="only reads"):
+
+        @tool(source="text", effect="writes")
+        def send(text: str) -> None:
+            """Sends."""
