@@ -115,11 +115,23 @@ class Asking:
             return await self.ask(history, tools, choice, context)
         step = None
         if grammar is None:
-            step, reply = self.way.heard(reply), _grounded(reply, history, shown, self.way, context)
-            reply = asked_first(reply, history, shown, choice, self.session.new_call_id)
-            if self.setup.chooser is not None:
-                reply = self.setup.chooser.looked_through(reply, tools, context)
+            step, reply = self.way.heard(reply), self._mended(reply, history, shown, choice, tools, context)
         return self._taken(reply, output, protocol, shown, context, step=step)
+
+    def _mended(
+        self,
+        reply: Reply,
+        history: Sequence[Message],
+        shown: ToolCollection,
+        choice: ToolChoice,
+        tools: Toolset,
+        context: RunContext,
+    ) -> Reply:
+        """The reply without what nobody said, and with what it left out though a tool of this run has it."""
+        reply = _grounded(reply, history, shown, self.way, context)
+        reply = asked_first(reply, history, shown, choice, self.session.new_call_id)
+        chooser = self.setup.chooser
+        return reply if chooser is None else chooser.looked_through(reply, tools, context)
 
     def _taken(
         self,

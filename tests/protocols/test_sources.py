@@ -58,6 +58,11 @@ def test_calls_that_all_failed_are_giving_up_too():
     assert done.text == "23 days."
 
 
+def test_the_question_said_again_is_no_answer():
+    assert run("How many days of leave?", "23 days.").text == "23 days."
+    assert ASKED == ["How many days of leave?"]
+
+
 @pytest.mark.parametrize(
     ("replies", "options"),
     [
@@ -108,6 +113,8 @@ async def test_streamed_and_whole_end_alike(form):
         "抱歉，我无法查询该信息。",
         "没有找到关于试用期的记录。",
         "作为一个AI语言模型，我不能回答这个问题。",
+        "费用因地区而异，建议您咨询当地的公司。",
+        "The price may vary. Please contact the shop.",
     ],
 )
 def test_giving_up_is_heard(text):

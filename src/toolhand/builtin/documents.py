@@ -42,8 +42,8 @@ _NOTES: Final[Mapping[str, Mapping[Language, str]]] = {
         "zh": "没有找到相关内容。请换用其他词语或减少词语。",
     },
     "nowhere": {
-        "en": "There is no folder or document '{path}': leave the path out to search all.",
-        "zh": "没有名为“{path}”的文件夹或文档：不填 path 即可搜索全部。",
+        "en": "There is no folder or document '{path}': all documents were searched.",
+        "zh": "没有名为“{path}”的文件夹或文档：已搜索全部文档。",
     },
     "no_documents": {"en": "The folder holds no documents.", "zh": "文件夹里没有文档。"},
     "waiting": {
@@ -164,7 +164,7 @@ def _search_documents(index: DocumentIndex, seconds: float) -> Tool:
 
         Args:
             question: what to find, in the documents' words, such as "notice period" or "年假 天数". 要查找的内容。
-            path: only documents in this folder or this file, such as "contracts/"; leave it out for all. 只搜索该文件夹或文件。
+            path: only documents in this folder or this file; leave it out for all. 只搜索该文件夹或文件。
             most: how many passages at most. 最多返回几段。
 
         Returns:
@@ -173,15 +173,15 @@ def _search_documents(index: DocumentIndex, seconds: float) -> Tool:
         language = context.language
         state = index.update(seconds=seconds, progress=context.progress)
         under = "/".join(name for name in path.strip().split("/") if name not in ("", "."))
-        note = ""
+        note, missing = "", "" if index.has(under) else under
+        under = "" if missing else under  # a place that is made up must not hide what there is
         try:
             found = index.search(question, most, under)
         except ModelError:
             found = index.search_words(question, most, under)
             note = _NOTES["words"][language]
         answer = Passages(passages=[_quoted(one) for one in found])
-        is_there = bool(found) or index.has(under)
-        notes = [note, *_notes(state, language, has_found=bool(found), under="" if is_there else under)]
+        notes = [note, *_notes(state, language, has_found=bool(found), under=missing)]
         if any(notes):
             answer["note"] = " ".join(filter(None, notes))
         return answer

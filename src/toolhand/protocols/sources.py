@@ -28,8 +28,10 @@ _GIVES_UP: Final = re.compile(
     r"|\bas an? (?:AI|artificial|language model)\b"
     r"|\b(?:not|n['’]t) (?:been )?(?:find|found|available|provided|specified|mentioned|contain)"
     r"|\bno (?:information|data|details|records?|mention)\b|\bcould you (?:please )?(?:provide|clarify|specify)\b"
+    r"|\b(?:depends on|may vary|can vary|varies)\b|\b(?:contact|consult|check with)\b"
     r"|抱歉|对不起|很遗憾|无法|不能(?:提供|回答|查|确定|得知|告诉)|没有(?:找到|查到|查询到|相关|关于|足够|提供|权限)|查不到|找不到"
-    r"|不知道|不清楚|未(?:找到|查到|提供|提及)|作为(?:一个|一名)?(?:AI|人工智能|语言模型)|请(?:您|你)?(?:提供|告诉我)",
+    r"|不知道|不清楚|未(?:找到|查到|提供|提及)|作为(?:一个|一名)?(?:AI|人工智能|语言模型)|请(?:您|你)?(?:提供|告诉我)"
+    r"|建议(?:您|你)?(?:直接)?(?:咨询|联系|查阅|查看)|(?:请|需要)(?:咨询|联系)|因.{1,30}而异|有所(?:差异|不同)|取决于",
     re.IGNORECASE,
 )
 
@@ -48,7 +50,8 @@ def asked_first(
 ) -> Reply:
     """The reply, or, where it gives up beside a source that was not asked, a call that asks the source what the user asked.
 
-    It gives up where nothing was found since the user spoke, and it says so, or calls were made that all failed.
+    It gives up where nothing was found since the user spoke, and it says so, or calls were made that all failed; and where it only
+    says the question again.
 
     Args:
         reply: what the model said.
@@ -65,7 +68,10 @@ def asked_first(
         return reply
     at, given = since_the_user_spoke(messages)
     question = messages[at].text.strip() if at >= 0 else ""
-    if not question or any(result.ok for result in given) or not (given or gives_up(text)):
+    is_given_up = text.strip() == question or (
+        not any(result.ok for result in given) and (bool(given) or gives_up(text))
+    )
+    if not question or not is_given_up:
         return reply
     called = {result.name for result in given}
     calls = [_asking(tool, question, text, new_id()) for tool in sources if tool.name not in called]
