@@ -115,7 +115,10 @@ class Asking:
             return await self.ask(history, tools, choice, context)
         step = None
         if grammar is None:
-            step, reply = self.way.heard(reply), self._mended(reply, history, shown, choice, tools, context)
+            step, reply = (
+                self.way.heard(reply),
+                self._mended(reply, history, shown, choice, context, tools=tools),
+            )
         return self._taken(reply, output, protocol, shown, context, step=step)
 
     def _mended(
@@ -124,8 +127,9 @@ class Asking:
         history: Sequence[Message],
         shown: ToolCollection,
         choice: ToolChoice,
-        tools: Toolset,
         context: RunContext,
+        *,
+        tools: Toolset,
     ) -> Reply:
         """The reply without what nobody said, and with what it left out though a tool of this run has it."""
         reply = _grounded(reply, history, shown, self.way, context)

@@ -50,8 +50,8 @@ def asked_first(
 ) -> Reply:
     """The reply, or, where it gives up beside a source that was not asked, a call that asks the source what the user asked.
 
-    It gives up where nothing was found since the user spoke, and it says so, or calls were made that all failed; and where it only
-    says the question again.
+    It gives up where nothing was found since the user spoke, and it says so, or calls were made that all failed; and where it
+    only says the question again.
 
     Args:
         reply: what the model said.
