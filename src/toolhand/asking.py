@@ -113,12 +113,9 @@ class Asking:
                 raise
             context.emit(refusal)
             return await self.ask(history, tools, choice, context)
-        step = None
+        step = self.way.heard(reply) if grammar is None else None
         if grammar is None:
-            step, reply = (
-                self.way.heard(reply),
-                self._mended(reply, history, shown, choice, context, tools=tools),
-            )
+            reply = self._mended(reply, history, shown, choice, context, tools=tools)
         return self._taken(reply, output, protocol, shown, context, step=step)
 
     def _mended(
