@@ -128,10 +128,32 @@ class Asking:
         *,
         tools: Toolset,
     ) -> Reply:
-        """The reply without what nobody said, and with what it left out though a tool of this run has it."""
-        reply = _grounded(reply, history, shown, self.way, context)
-        reply = asked_first(reply, history, shown, choice, self.session.new_call_id)
-        chooser = self.setup.chooser
+        """The reply without what nobody said, and with what it left out.
+
+        Calls with an invented id go back to the model, idle values are left out; where it gives up, a source is asked first.
+        """
+        found = [tool for call in reply.calls if (tool := shown.get(call.name)) is not None]
+        way, chooser = self.way, self.setup.chooser
+        is_checked = way.checks_steps or (way.checks_values and any(map(id_parameters, found)))
+        if found and (is_checked or way.drops_idle):
+            grounds = Grounds(history)
+            if FINAL_ANSWER in shown:  # what an answer says may be worked out
+                shown = shown.filter(lambda tool: tool.name != FINAL_ANSWER)
+            if way.drops_idle:
+                reply = replace(reply, calls=without_idle(reply.calls, grounds, shown))
+            if is_checked:
+                calls, broken = checked_values(
+                    reply.calls, grounds, shown, context.language, checks_steps=way.checks_steps
+                )
+                problems = tuple(call.problem for call in broken if call.problem is not None)
+                reply = replace(
+                    reply,
+                    calls=calls,
+                    broken=(*reply.broken, *broken),
+                    problems=(*reply.problems, *problems),
+                )
+        elif not reply.calls and any(tool.rules.source for tool in shown):
+            reply = asked_first(reply, history, shown, choice, self.session.new_call_id)
         return reply if chooser is None else chooser.looked_through(reply, tools, context)
 
     def _taken(
@@ -248,30 +270,6 @@ class Asking:
                 reply = replace(reply, calls=calls, broken=broken)
             taken = ()
         return reply
-
-
-def _grounded(
-    reply: Reply, history: Sequence[Message], tools: ToolCollection, way: Way, context: RunContext
-) -> Reply:
-    """The reply without what nobody said: calls with an invented id go back to the model, idle values are left out."""
-    found = [tool for call in reply.calls if (tool := tools.get(call.name)) is not None]
-    is_checked = way.checks_steps or (way.checks_values and any(map(id_parameters, found)))
-    if not found or not (is_checked or way.drops_idle):
-        return reply
-    grounds = Grounds(history)
-    if FINAL_ANSWER in tools:  # what an answer says may be worked out
-        tools = tools.filter(lambda tool: tool.name != FINAL_ANSWER)
-    if way.drops_idle:
-        reply = replace(reply, calls=without_idle(reply.calls, grounds, tools))
-    if is_checked:
-        calls, broken = checked_values(
-            reply.calls, grounds, tools, context.language, checks_steps=way.checks_steps
-        )
-        problems = tuple(call.problem for call in broken if call.problem is not None)
-        reply = replace(
-            reply, calls=calls, broken=(*reply.broken, *broken), problems=(*reply.problems, *problems)
-        )
-    return reply
 
 
 def priced(model: Model, output: ModelOutput) -> Usage:
