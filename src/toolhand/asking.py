@@ -23,7 +23,7 @@ from toolhand.core.events import (
 from toolhand.core.language import say
 from toolhand.core.messages import Message, ModelOutput, ModelRequest, Reply, ToolCall, Usage, assistant
 from toolhand.core.tools import ToolChoice
-from toolhand.ladder import Way, way_of
+from toolhand.ladder import way_of
 from toolhand.models import Model
 from toolhand.models.announcing import heard_by
 from toolhand.models.facts import facts
@@ -128,10 +128,7 @@ class Asking:
         *,
         tools: Toolset,
     ) -> Reply:
-        """The reply without what nobody said, and with what it left out.
-
-        Calls with an invented id go back to the model, idle values are left out; where it gives up, a source is asked first.
-        """
+        """The reply without invented ids, which go back to the model, and idle values; where it gives up, a source is asked."""
         found = [tool for call in reply.calls if (tool := shown.get(call.name)) is not None]
         way, chooser = self.way, self.setup.chooser
         is_checked = way.checks_steps or (way.checks_values and any(map(id_parameters, found)))
