@@ -273,7 +273,7 @@ async def outage(field: Field) -> None:
             max(starts),
             "s",
             most=2,
-            more=load(),
+            more=f"the first after {min(starts):.2f}; {load()}",
         )
         ends = [(await run.look()).ended - back for run in before]
         told(
@@ -322,8 +322,13 @@ async def queued(field: Field) -> None:
         )  # fmt: skip
         await field.agent().submit("hello", session="long")
         last = await start_ms(field, "after-queued")
-        told(f"{count} turns queued in a session: submit to start of others", last / first, "times", most=1.25,
-             more=f"{first:.0f} and {last:.0f} ms, while those are made")  # fmt: skip
+        told(
+            f"{count} turns queued in a session, and made: submit to start of others, median",
+            last,
+            "ms",
+            most=60,
+            more=f"before {first:.0f} ms",
+        )
     await field.ledger.look("DELETE FROM run WHERE session = 'long' RETURNING 1", ())
 
 
