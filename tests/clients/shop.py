@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-QUESTION: Final = "What is the status of Maria Lopez's order? Find the id of her order by her name first, then look up its status."
+QUESTION: Final = "What is the status of Maria Lopez's order?"
 MOST_TURNS: Final = 6
 ORDERS: Final = {"maria lopez": "A-1093", "jan novak": "A-2218", "wei chen": "B-0417"}
 STATUS: Final = {

@@ -233,6 +233,28 @@ async def test_an_id_that_nobody_gave_is_sent_back_and_given_where_the_model_ins
     assert [call["function"]["name"] for call in made["tool_calls"]] == ["cancel_order"]
 
 
+async def test_a_call_that_needs_what_another_one_tells_waits_for_it(start):
+    schema = {"type": "object", "properties": {"order_id": {"type": "string"}}, "required": ["order_id"]}
+    status = {
+        "name": "order_status",
+        "description": "Tells an order's status by its id",
+        "parameters": schema,
+    }
+    found = {"name": "list_orders", "description": "Lists the orders with their ids"}
+    tools = [{"type": "function", "function": one} for one in (status, found)]
+    both = (
+        '<tool_call>{"name": "list_orders", "arguments": {}}</tool_call>'
+        '<tool_call>{"name": "order_status", "arguments": {"order_id": "A-77120"}}</tool_call>'
+    )
+    gate = await start(both, profile="auto")
+    for streams in (False, True):
+        gate.upstream.bodies.clear()
+        said = await gate.post({**asked("How is my order?", stream=streams), "tools": tools})
+        made = streamed(said) if streams else message(said)
+        assert [call["function"]["name"] for call in made["tool_calls"]] == ["list_orders"]
+        assert len(gate.upstream.bodies) == 1
+
+
 async def test_a_stream_that_waits_shows_that_it_lives(start):
     seen = asyncio.Event()
 

@@ -227,7 +227,7 @@ class Exchange:
     # ------------------------------------------------------------------ what a reply is worth
     def _judged(self, answer: Answer, choice: ToolChoice) -> tuple[tuple[ToolCall, ...], str, list[Message]]:
         """The calls and the text that can be given, and what the model is told about the rest."""
-        reply = _first_steps(answer.reply)
+        reply = _without_waiting(_first_steps(answer.reply))
         calls = tuple(call for call in reply.calls if choice.allows(call.name))
         if not self.wanted.is_parallel:
             calls = calls[:1]
@@ -314,6 +314,25 @@ def _first_steps(reply: Reply) -> Reply:
         return reply
     broken = {id(call.problem) for call in reply.broken}
     return replace(reply, problems=tuple(problem for problem in reply.problems if id(problem) in broken))
+
+
+def _without_waiting(reply: Reply) -> Reply:
+    """A reply without the calls whose value another call of it will tell: the client runs that one, and the model goes on."""
+    named = {call.name for call in reply.calls}
+    waiting = {
+        id(call.problem)
+        for call in reply.broken
+        if call.problem is not None
+        and "invented" in call.problem.details
+        and not named.isdisjoint(call.problem.details.get("tools", ()))
+    }
+    if not waiting:
+        return reply
+    return replace(
+        reply,
+        broken=tuple(call for call in reply.broken if id(call.problem) not in waiting),
+        problems=tuple(problem for problem in reply.problems if id(problem) not in waiting),
+    )
 
 
 def _note(text: str) -> Message:
