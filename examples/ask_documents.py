@@ -55,6 +55,8 @@ def main(model: str | Model) -> list[Run]:
             runs.append(run)
             print(f"> {question}\n{run.text}")
             for result in run.results:
+                if result.error is not None:
+                    print(f"  {result.name}: {result.error.message}")
                 for passage in (result.data or {}).get("passages", ()):
                     print(
                         f"  {passage['file']}, line {passage.get('line', '?')}: {passage.get('heading', '')}"

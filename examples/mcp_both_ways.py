@@ -42,7 +42,7 @@ SERVER = [sys.executable, "-m", "toolhand.cli", "mcp", __file__]
 
 def main(model: str | Model) -> Run:
     """Starts the server, shows what it offers, and asks a question over it."""
-    with Toolset.from_mcp({"warehouse": SERVER}) as tools:
+    with Toolset.from_mcp({"warehouse": SERVER}, start_timeout=120) as tools:
         for one in tools:
             print(f"{one.name} ({one.rules.effect}): {one.description}")
         refused = tools.call_sync("empty_shelf", {"item": "hammer"})
@@ -53,6 +53,6 @@ def main(model: str | Model) -> Run:
 
 
 if __name__ == "__main__":
-    import chosen
+    import chosen  # only here: `toolhand mcp` loads this file without its neighbours
 
     main(chosen.model(__doc__))

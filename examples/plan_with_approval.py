@@ -1,7 +1,7 @@
 """A plan of several steps in one reply, of which the writing ones wait for a person.
 
-The model writes a plan in a small language that can do nothing but call tools. Reading steps run; the first reminder
-stops the run, you are asked, and the run goes on from where it was. Without a terminal nothing is agreed to.
+The model writes a plan in a small language that can do nothing but call tools. Reading steps run; the reminder stops
+the run, you are asked, and the run goes on from where it was. Without a terminal nothing is agreed to.
 
     python examples/plan_with_approval.py [--model NAME]      (needs the extra "plan")
 """
@@ -17,30 +17,27 @@ from toolhand import Agent, Run, tool
 from toolhand.core.approvals import Approve, Decision, Deny, PendingCall
 from toolhand.models import Model
 
-UNPAID = [
-    {"number": 17, "email": "ann@example.com", "total": 420},
-    {"number": 23, "email": "bo@example.com", "total": 80},
-]
-QUESTION = "Send a reminder for each unpaid invoice to its email."
+INVOICES = {17: {"email": "ann@example.com", "total": 420}, 23: {"email": "bo@example.com", "total": 80}}
+QUESTION = "Send a reminder of invoice 17."
 sent: list[str] = []
 
 
-@tool(reveals=["email"])  # else a step, too, would see the addresses masked
-def list_unpaid() -> list[dict[str, int | str]]:
-    """All unpaid invoices, each with number, email and total."""
-    return UNPAID
+@tool(reveals=["email"])  # else a step, too, would see the address masked
+def find_invoice(number: int) -> dict[str, int | str]:
+    """Finds an invoice: the customer's email and the total in euros."""
+    return INVOICES[number]
 
 
 @tool(effect="writes", approval=True)
-def send_reminder(email: str, number: int) -> str:
-    """Sends a reminder of an unpaid invoice.
+def send_reminder(email: str, total: int) -> str:
+    """Sends a customer a reminder of what is to be paid.
 
     Args:
-        email: where to.
-        number: the invoice's number.
+        email: the customer's email.
+        total: what is to be paid, in euros.
     """
     sent.append(email)
-    return f"reminded {email} of invoice {number}"
+    return f"reminded {email} of {total} euros"
 
 
 def ask(call: PendingCall) -> Decision:
@@ -53,7 +50,7 @@ def ask(call: PendingCall) -> Decision:
 
 def main(model: str | Model, decide: Callable[[PendingCall], Decision] = ask) -> Run:
     """Has the plan written and run, with every writing step decided about."""
-    agent = Agent(model, [list_unpaid, send_reminder], protocol="plan", store="memory")
+    agent = Agent(model, [find_invoice, send_reminder], protocol="plan", store="memory")
     run = agent.run_sync(QUESTION, session="reminders")
     for _ in range(10):
         if run.stopped != "approval":

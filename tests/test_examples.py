@@ -70,10 +70,10 @@ def test_ask_documents(example, capsys):
     assert "  员工手册.txt, line 3" in said
 
 
-@pytest.mark.parametrize(("agrees", "sent"), [(True, ["ann@example.com", "bo@example.com"]), (False, [])])
+@pytest.mark.parametrize(("agrees", "sent"), [(True, ["ann@example.com"]), (False, [])])
 def test_plan_with_approval(example, agrees, sent):
     module = example("plan_with_approval")
-    plan = "list_unpaid() -> bills\nfor bill in $bills:\n    send_reminder(email=$bill.email, number=$bill.number)"
+    plan = "find_invoice(number=17) -> i\nsend_reminder(email=$i.email, total=$i.total)"
     model = ScriptedModel([plan, "done"])
     run = module.main(model, lambda _: Approve()) if agrees else module.main(model)  # there is no terminal
     assert module.sent == sent
