@@ -1,4 +1,6 @@
-"""How many of 20 questions over a user's own documents, database and table the embedded model answers: `python bench/own_things.py`.
+"""How many of 20 questions over a user's own documents, database and table the embedded model answers.
+
+    python bench/own_things.py [MODEL] [PROTOCOL] [--cache FILE] [--tell]
 
 All tools are offered for every question, as `toolhand run --db … --root … --tools builtin,docs:…` does. A question is right when
 its answer holds the right value; those over the database get it from the database.
@@ -6,6 +8,7 @@ its answer holds the right value; those over the database get it from the databa
 
 from __future__ import annotations
 
+import argparse
 import json
 import shutil
 import sqlite3
@@ -16,6 +19,10 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from model_cache import CachedModel
 
 from toolhand import Agent, Limits, Toolset
 from toolhand.builtin import builtin_tools
@@ -59,8 +66,10 @@ def toolset(database: Path, tables: Path, documents: Path, index: Path) -> Tools
     return Toolset([*builtin_tools(database=database, root=tables), *document_tools(documents, index=index)])
 
 
-def main(spec: str, protocol: str) -> int:
-    model = resolve(spec)
+def main(spec: str, protocol: str, cache: str, *, tells: bool) -> int:
+    model: Any = resolve(spec)
+    if cache:
+        model = CachedModel(model, Path(cache))
     right: Counter[str] = Counter()
     asked: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as name:
@@ -74,6 +83,14 @@ def main(spec: str, protocol: str) -> int:
                 question["question"]
             )
             is_good = is_right(run.text, values)
+            if tells and not is_good:
+                for message in run.messages:
+                    print(
+                        "     ",
+                        message.role,
+                        repr(message.text)[:400],
+                        [r.error or r.data for r in message.results],
+                    )
             for key in (question["source"], question["language"], "all"):
                 asked[key] += 1
                 right[key] += is_good
@@ -90,6 +107,12 @@ def main(spec: str, protocol: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(
-        main(sys.argv[1] if len(sys.argv) > 1 else "local", sys.argv[2] if len(sys.argv) > 2 else "auto")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("model", nargs="?", default="local")
+    parser.add_argument("protocol", nargs="?", default="auto")
+    parser.add_argument("--cache", default="", help="a SQLite file for the model's outputs")
+    parser.add_argument("--tell", action="store_true", help="print the messages of what went wrong")
+    given = parser.parse_args()
+    sys.exit(main(given.model, given.protocol, given.cache, tells=given.tell))

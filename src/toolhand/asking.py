@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from toolhand.arguments.grounding import checked_values, id_parameters, without_idle
+from toolhand.arguments.grounding import checked_values, id_parameters, sent_back, without_idle
 from toolhand.arguments.grounds import Grounds
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ModelError, SettingsError, ToolError
@@ -142,13 +142,12 @@ class Asking:
                 calls, broken = checked_values(
                     reply.calls, grounds, shown, context.language, checks_steps=way.checks_steps
                 )
-                problems = tuple(call.problem for call in broken if call.problem is not None)
-                reply = replace(
-                    reply,
-                    calls=calls,
-                    broken=(*reply.broken, *broken),
-                    problems=(*reply.problems, *problems),
-                )
+                if (broken or len(calls) > 1) and (step := way.lacked(calls, broken, shown)) is not None:
+                    context.emit(step)
+                    calls, broken = (), sent_back((*calls, *broken), context.language)
+                problems = (call.problem for call in broken if call.problem is not None)
+                reply = replace(reply, calls=calls, problems=(*reply.problems, *problems))
+                reply = replace(reply, broken=(*reply.broken, *broken))
         elif not reply.calls and any(tool.rules.source for tool in shown):
             reply = asked_first(reply, history, shown, choice, self.session.new_call_id)
         return reply if chooser is None else chooser.looked_through(reply, tools, context)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from toolhand.arguments.costs import fix
 from toolhand.arguments.grounds import HAN, Grounds
-from toolhand.arguments.relations import Around, describes, tools_that_tell, words_of
+from toolhand.arguments.relations import Around, describes, is_told_too, tools_that_tell, words_of
 from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.jsonable import jsonable
 from toolhand.core.language import Language
@@ -29,6 +29,7 @@ _WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
         "described": "The value {value} of '{name}' only describes what has to be found first.",
         "tool": "First call {tools}, which can tell it; then call '{tool}' with what it gives.",
         "user": "Take it from a result of another tool, or ask the user for it.",
+        "chain": "One of these calls needs what another one tells, so none of them ran: write them as a plan.",
     },
     "zh": {
         "invented": "“{name}”的值 {value} 在对话和结果中都没有出现过，不是谁给出的。",
@@ -36,6 +37,7 @@ _WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
         "described": "“{name}”的值 {value} 只是描述，要先查到它指的是什么。",
         "tool": "请先调用 {tools} 查到它，再用查到的值调用 {tool}。",
         "user": "请从其他工具的结果中取得它，或者询问用户。",
+        "chain": "其中有的调用需要另一个调用的结果，所以都没有执行：请把它们写成一个计划。",
     },
 }
 
@@ -91,6 +93,17 @@ def checked_values(
             kept = {name: value for name, value in call.arguments.items() if name not in invented}
             good.append(replace(call, arguments=kept))
     return tuple(good), tuple(broken)
+
+
+def sent_back(calls: Sequence[ToolCall], language: Language) -> tuple[ToolCall, ...]:
+    """Calls of which none may run, as some need what others tell: all are sent back, and the model plans them as a whole."""
+    problem = ToolError(
+        code=ErrorCode.INVALID_ARGUMENT,
+        message=_WORDS[language]["chain"],
+        retryable=True,
+        details={"invented": "", "tools": []},
+    )
+    return tuple(replace(call, problem=call.problem or problem) for call in calls)
 
 
 _OF_A_KEY: Final = frozenset(
@@ -226,7 +239,8 @@ def _problem(call: ToolCall, tool: Tool, name: str, tools: ToolCollection, langu
     word = "named" if _is_title(call.arguments[name]) else "invented"
     word = word if name in id_parameters(tool) else "described"
     value = str(jsonable(call.arguments[name]))[:_LONGEST_VALUE]
-    givers = [giver.name for giver in tools_that_tell(name, tool, tools)][:_MOST_TOLD]
+    telling = tools_that_tell(name, tool, tools)[:_MOST_TOLD]
+    givers = [giver.name for giver in telling]
     joint = "、" if language == "zh" else " / "
     hint = words["tool"].format(tools=joint.join(givers), tool=tool.name) if givers else words["user"]
     return ToolError(
@@ -235,7 +249,11 @@ def _problem(call: ToolCall, tool: Tool, name: str, tools: ToolCollection, langu
         retryable=True,
         path=f"$.{name}",
         hint=hint,
-        details={"invented": name, "tools": givers},
+        details={
+            "invented": name,
+            "tools": givers,
+            "is_chain": bool(telling) and is_told_too(telling[0], tool, tools),
+        },
     )
 
 

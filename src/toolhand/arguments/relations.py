@@ -36,6 +36,34 @@ def tools_that_tell(name: str, tool: Tool, tools: ToolCollection) -> list[Tool]:
     return [other for _, other in sorted(found, key=lambda pair: -pair[0])]
 
 
+def is_told_too(tool: Tool, by: Tool, tools: ToolCollection) -> bool:
+    """Whether what a tool requires is itself told by a further tool, whose name speaks of it: the third link of a chain.
+
+    Args:
+        tool: the one that tells something.
+        by: the one that asks for it, which is no link before it.
+        tools: all that may be called.
+    """
+    return any(
+        nouns(name) & nouns(other.name)
+        for name in tool.required
+        for other in tools_that_tell(name, tool, tools)
+        if other.name != by.name
+    )
+
+
+def hang_together(calls: Sequence[ToolCall], tools: ToolCollection) -> bool:
+    """Whether of several calls of one reply one tells what another requires: then the other's value cannot be known yet."""
+    called = {call.name: tool for call in calls if (tool := tools.get(call.name)) is not None}
+    return any(
+        nouns(name) & nouns(other.name) and name not in other.properties
+        for tool in called.values()
+        for name in tool.required
+        for other in called.values()
+        if other is not tool
+    )
+
+
 _EMPTY_NOUNS: Final = frozenset(
     re.findall(
         r"\w+",

@@ -256,8 +256,8 @@ class SteppedDown:
     Args:
         protocol: the one that it failed at.
         next_protocol: the one that is used now.
-        reason: "unusable" (replies in a row that could not be used), "refused" (the server cannot do it), or "on trial"
-            (it was only tried again).
+        reason: "unusable" (replies in a row that could not be used), "refused" (the server cannot do it), "on trial"
+            (it was only tried again), or "chain" (the task needs steps that lead to one another: they are planned at once).
     """
 
     protocol: str

@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import Final, Protocol
 
+from toolhand.arguments.relations import hang_together
 from toolhand.arguments.settings import BindSettings
 from toolhand.core import plugins
 from toolhand.core.errors import ModelError, ModelFault, SettingsError
 from toolhand.core.events import SteppedDown, SteppedUp
 from toolhand.core.language import Language
-from toolhand.core.messages import Message, ModelRequest, Reply
+from toolhand.core.messages import Message, ModelRequest, Reply, ToolCall
 from toolhand.core.tools import ToolChoice
 from toolhand.ladder.profile import Profile
 from toolhand.protocols import ModelProtocol, Reader
@@ -59,6 +61,12 @@ class Way(Protocol):
         """Takes note of a reply; gives the step that follows from it."""
         ...
 
+    def lacked(
+        self, calls: Sequence[ToolCall], broken: Sequence[ToolCall], tools: ToolCollection
+    ) -> SteppedDown | None:
+        """Takes note of a reply's calls, some of which may lack a value that nobody gave."""
+        ...
+
     def refused(self, error: ModelError, request: ModelRequest) -> SteppedDown | None:
         """Takes note of a refusal; gives the step after which it is worth asking again."""
         ...
@@ -76,6 +84,10 @@ class Steady:
     def heard(self, reply: Reply) -> None:
         """Nothing follows."""
         del reply
+
+    def lacked(self, calls: Sequence[ToolCall], broken: Sequence[ToolCall], tools: ToolCollection) -> None:
+        """Nothing follows."""
+        del calls, broken, tools
 
     def refused(self, error: ModelError, request: ModelRequest) -> None:
         """Nothing follows."""
@@ -97,6 +109,7 @@ class Ladder:
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
         self.rungs = tuple(_rung(name, profile) for name in profile.rungs)
+        self.planner = _rung("plan", profile) if profile.plans_chains and find_spec("lark") else None
         self.refused_rungs: set[int] = set()
         """Rungs that the server cannot do, for every session."""
         self.top = 0
@@ -146,23 +159,25 @@ class Climb:
         self._good = 0
         self._recovery = ladder.profile.recovery
         self._is_on_trial = False
+        self._planner: ModelProtocol | None = None
         self._refused: list[int] = []
 
     @property
     def protocol(self) -> ModelProtocol:
-        """The rung to ask on now."""
+        """The rung to ask on now; beside the ladder, while a chain of steps is planned."""
+        if self._planner is not None:
+            return self._planner
         if self._at in self._ladder.refused_rungs:
             self._at = self._ladder.top
         return self._ladder.rungs[self._at]
 
     def heard(self, reply: Reply) -> SteppedDown | SteppedUp | None:
-        """Takes note of a reply: too many in a row that cannot be used lead down, enough good ones up again.
-
-        Of use is a call that can run, or an answer and nothing that could not be read.
-        """
+        """Takes note of a reply: too many in a row that hold no call and no answer lead down, enough good ones up again."""
         if self._refused:
             self._ladder.refuse(self._refused)
             self._refused = []
+        if self._planner is not None:
+            return self._planned(reply)
         if reply.calls or (not reply.problems and (reply.text or "").strip()):
             self._failures = 0
             self._good += 1
@@ -174,6 +189,35 @@ class Climb:
             self._recovery = min(self._recovery * 2, LONGEST_RECOVERY)
             return self._down("on trial")
         return self._down("unusable") if self._failures >= self._ladder.profile.failures else None
+
+    def lacked(
+        self, calls: Sequence[ToolCall], broken: Sequence[ToolCall], tools: ToolCollection
+    ) -> SteppedDown | None:
+        """Takes note of a reply's calls; a chain of steps that it left out, or made up the results of, is planned as a whole.
+
+        Asked for one call after another, small models make up what each needs; in a plan they write down what hangs on what.
+
+        Args:
+            calls: those that may run.
+            broken: those that were sent back for a value that nobody gave.
+            tools: what may be called.
+        """
+        if self._ladder.planner is None or self._planner is not None:
+            return None
+        is_chain = any(call.problem and call.problem.details.get("is_chain") for call in broken)
+        if not is_chain and not hang_together((*calls, *broken), tools):
+            return None
+        before, self._planner = self.protocol.name, self._ladder.planner
+        return SteppedDown(protocol=before, next_protocol=self._planner.name, reason="chain")
+
+    def _planned(self, reply: Reply) -> SteppedUp | None:
+        """An answer ends the planning; so do replies in a row that are neither an answer nor a plan."""
+        self._failures = 0 if reply.calls else self._failures + 1
+        is_answer = not reply.calls and not reply.problems
+        if self._planner is None or not (is_answer or self._failures > self._ladder.profile.failures):
+            return None
+        before, self._planner, self._failures = self._planner.name, None, 0
+        return SteppedUp(protocol=before, next_protocol=self.protocol.name)
 
     def refused(self, error: ModelError, request: ModelRequest) -> SteppedDown | None:
         """Takes note of a refusal, such as of tools or of a response format: the next rung asks for less.

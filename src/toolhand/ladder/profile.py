@@ -39,6 +39,8 @@ class Profile:
         checks_values: whether ids that nobody gave are sent back to the model instead of run.
         checks_steps: whether values that only describe what another tool would find are sent back too, and what a result told is
             put in the place of its name. For small models, which skip steps.
+        plans_chains: whether a task in which a call lacks what only a chain of other tools would tell is planned as a whole
+            (`protocols/plan.py`; needs the extra "plan").
         drops_idle: whether optional values that say nothing and that nobody said are left out of calls.
         origin: where this was learnt.
     """
@@ -49,6 +51,7 @@ class Profile:
     least_sure: float = 0.0
     checks_values: bool = True
     checks_steps: bool = False
+    plans_chains: bool = False
     drops_idle: bool = False
     origin: str = ""
 
@@ -181,7 +184,7 @@ def _made(rows: Mapping[str, Any], *, origin: str) -> Profile:
 def _fits(key: str, value: Any) -> bool:
     if key == "rungs":
         return isinstance(value, list) and all(isinstance(name, str) for name in value)
-    if key in ("checks_values", "checks_steps", "drops_idle"):
+    if key in ("checks_values", "checks_steps", "plans_chains", "drops_idle"):
         return isinstance(value, bool)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return is_number and (key == "least_sure" or isinstance(value, int))

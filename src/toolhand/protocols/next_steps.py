@@ -63,6 +63,13 @@ def _asks_for(tool: Tool, told: set[str]) -> bool:
     return False
 
 
+def without_sent_back(messages: Sequence[Message]) -> Sequence[Message]:
+    """The history without calls since the user spoke that were only sent back for values that nobody gave: a plan begins anew."""
+    at, given = since_the_user_spoke(messages)
+    is_all = bool(given) and all(result.error and "invented" in result.error.details for result in given)
+    return messages[: at + 1] if at >= 0 and is_all else messages
+
+
 def repeated_results(messages: Sequence[Message]) -> list[ToolResult]:
     """The results since the user last spoke that a call gave again: asked with the same words, and answered the same."""
     made: dict[str, ToolCall] = {}

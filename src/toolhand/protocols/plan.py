@@ -20,6 +20,7 @@ from toolhand.core.untrusted import framed
 from toolhand.plan import Rules
 from toolhand.plan.language import grammar
 from toolhand.protocols import Reader
+from toolhand.protocols.next_steps import without_sent_back
 from toolhand.protocols.prompting import (
     Writing,
     example_arguments,
@@ -140,7 +141,7 @@ class PlanProtocol:
     ) -> ModelRequest:
         """The whole history in text alone, plans as plans."""
         grammar()  # what is missing is said before the model is asked
-        return rendered(_WRITINGS[self.manner], messages, tools, choice, language)
+        return rendered(_WRITINGS[self.manner], without_sent_back(messages), tools, choice, language)
 
     def reader(self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings) -> Reader:
         """Reads plans, and whatever else the model falls into; a plan becomes the one call that carries it."""
