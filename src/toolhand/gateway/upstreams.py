@@ -183,7 +183,7 @@ class Upstreams:
         found = self._protocols.get(name)
         if found is None:
             found = (
-                Ladder(profile_of(model))
+                Ladder(replace(profile_of(model), plans_chains=False))  # a client cannot run a plan
                 if row.protocol == "auto"
                 else plugins.found("protocols", row.protocol, "PROTOCOL")
             )

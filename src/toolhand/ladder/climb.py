@@ -204,7 +204,9 @@ class Climb:
         """
         if self._ladder.planner is None or self._planner is not None:
             return None
-        is_chain = any(call.problem and call.problem.details.get("is_chain") for call in broken)
+        called = {call.name for call in (*calls, *broken)}
+        lacking = [call.problem.details for call in broken if call.problem is not None]
+        is_chain = any(told.get("is_chain") or called & set(told.get("tools", ())) for told in lacking)
         if not is_chain and not hang_together((*calls, *broken), tools):
             return None
         before, self._planner = self.protocol.name, self._ladder.planner
