@@ -108,6 +108,8 @@ _REPORT: Final[Mapping[Language, Mapping[str, str]]] = {
         "not_undone": "Not undone, step {step}: {reason}",
         "skipped": "Step {step} did not run: {reason}",
         "nothing": "The plan ended and no step ran.",
+        "answer": "If these results tell what was asked, answer the question now in one short sentence with the values found, "
+        "without calls. Otherwise write only the calls that are still missing.",
     },
     "zh": {
         "failed": "计划中止：{error}",
@@ -117,6 +119,7 @@ _REPORT: Final[Mapping[Language, Mapping[str, str]]] = {
         "not_undone": "第 {step} 步未撤销：{reason}",
         "skipped": "第 {step} 步没有执行：{reason}",
         "nothing": "计划已结束，没有执行任何步骤。",
+        "answer": "如果这些结果已经能回答问题，现在就用一句话回答，写出查到的数值，不要写调用。否则只写还缺的调用。",
     },
 }
 _FRAME: Final = re.compile(r"<\s*/?\s*plan_result|^[ \t]*\$[^\W\d]\w*[ \t]*=", re.IGNORECASE | re.MULTILINE)
@@ -220,7 +223,13 @@ def _call(call: ToolCall) -> str:
 
 
 def _results(results: Sequence[ToolResult], language: Language) -> str:
-    return "\n".join(f"<plan_result>\n{_result(result, language)}\n</plan_result>" for result in results)
+    framed_results = [f"<plan_result>\n{_result(result, language)}\n</plan_result>" for result in results]
+    has_ended = all(result.ok and not _has_failed(result.data) for result in results)
+    return "\n".join([*framed_results, *[_REPORT[language]["answer"]] * has_ended])
+
+
+def _has_failed(report: Any) -> bool:
+    return isinstance(report, Mapping) and report.get("ending") in ("failed", "stopped")
 
 
 def _result(result: ToolResult, language: Language) -> str:
