@@ -116,7 +116,7 @@ def memory_of(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-async def wait_for(url: str, seconds: float = 120) -> None:
+async def wait_for(url: str, process: subprocess.Popen[bytes], seconds: float = 240) -> None:
     deadline = time.monotonic() + seconds
     async with aiohttp.ClientSession() as session:
         while True:
@@ -124,8 +124,8 @@ async def wait_for(url: str, seconds: float = 120) -> None:
                 async with session.get(url):
                     return
             except aiohttp.ClientError:
-                if time.monotonic() > deadline:
-                    raise
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise SystemExit(f"it did not start: {process.args}") from None
                 await asyncio.sleep(0.1)
 
 
@@ -240,12 +240,14 @@ async def measure(model: str, url: str, pid: int, given: argparse.Namespace, mar
         )
 
 
-async def with_process(command: list[str], address: str, use: Callable[[int], Awaitable[None]]) -> None:
+async def with_process(
+    command: list[str], address: str, use: Callable[[int], Awaitable[None]], **environment: str
+) -> None:
     process = subprocess.Popen(  # noqa: ASYNC220 - nothing else runs here
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **environment}
     )
     try:
-        await wait_for(address)
+        await wait_for(address, process)
         await use(process.pid)
     finally:
         process.terminate()
@@ -300,6 +302,7 @@ async def theirs(base: str, model: str, given: argparse.Namespace) -> None:
             lambda pid: measure(
                 model, f"{at}/v1/chat/completions", pid, given, Marks("LiteLLM's proxy", counts=False)
             ),
+            LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY="true",  # it listens here, for these minutes
         )
 
 
