@@ -198,13 +198,10 @@ class Interpreter:
         named = named_arguments(step, tool)
         arguments = {key: self._value(value, step.line) for key, value in named.items()}
         fixes = list(step.fixes)
+        only_reads = tool is not None and tool.rules.effect == "reads"
         for key, value in arguments.items():
-            schema = (
-                tool.properties.get(key) if tool is not None and isinstance(named[key], Reference) else None
-            )
-            arguments[key] = picked(
-                value, key, schema, guesses=tool is not None and tool.rules.effect == "reads"
-            )
+            schema = tool.properties.get(key) if tool and isinstance(named[key], Reference) else None
+            arguments[key] = picked(value, key, schema, guesses=only_reads)
             if arguments[key] is not value:
                 fixes.append(fix("picked_field", f"$.{key}", str(named[key]), arguments[key]))
         name = tool.name if tool else step.tool
