@@ -32,7 +32,7 @@ class CachedModel:
         path = getattr(self.settings, "path", None)
         self._identity = str(path.name if path else model.name)
         self._encoder = Encoder(self._identity)
-        self._kept = sqlite3.connect(file)
+        self._kept = sqlite3.connect(file, check_same_thread=False)  # `run_sync` asks from another thread
         self._kept.execute(
             "create table if not exists outputs (key text primary key, output text, seconds real)"
         )
