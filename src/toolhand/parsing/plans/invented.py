@@ -18,10 +18,12 @@ _KEPT: Final = re.compile(
 )
 """What stands behind the arrow at a line's end."""
 
-_NAME: Final = re.compile(r"\$?[^\W\d]\w*")
+_NAME: Final = re.compile(r"\$?[^\W\d]\w*(?:[.\[].*)?")
+"""A name, also with a part behind it, which is a mistake of its own."""
+
 _WORDY: Final = re.compile(r"\s(?:if|when|unless)\s|如果", re.IGNORECASE)
 _PLACE: Final = re.compile(
-    r"""(?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|\$(?P<marked>\d[\w\-]*|[A-Za-z](?!\w))|(?<![$\w{])(?P<bare>\w[\w.:%\-]*)"""
+    r"""(?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|\$(?P<marked>\d[\w\-]*)|(?<![$\w{])(?P<bare>\w[\w.:%\-]*)"""
 )
 """A value, wherever one may stand: a text, a marked number, a bare word or number."""
 
@@ -57,8 +59,6 @@ class _Links:
         self.names: dict[str, str] = {}
         self.used: set[str] = set()
         self.given: set[str] = set()
-        self.kept: set[str] = set()
-        self.last = ""  # the result of the last step, where its name is a value that was made up
 
     def walk(self, line: Line) -> str:
         """Mends a line; gives the name for its result, or "" where it is none of these."""
@@ -71,16 +71,13 @@ class _Links:
         is_made_up = bool(kept and said) and not _NAME.fullmatch(value) and not _WORDY.search(said)
         line.text = _PLACE.sub(self._linked, line.text[: kept.start()] if kept and is_made_up else line.text)
         if not is_made_up:
-            name = value.removeprefix("$")
-            self.kept.add(name)
-            self.last = "" if name.isascii() else name
             return ""
         line.fixes.append(fix("invented_result", before=value))
         if value in self.given:
             return ""
         self.count += 1
-        self.names[value] = self.last = f"_result_{self.count}"
-        return self.last
+        self.names[value] = f"_result_{self.count}"
+        return self.names[value]
 
     def _linked(self, found: re.Match[str]) -> str:
         """A place as it stands, or the name of the result that it was made up for; what stands is given from then on."""
@@ -88,8 +85,6 @@ class _Links:
             return f"${found['bare']}"
         value = found["marked"] or found["bare"] or found["string"][1:-1]
         name = self.names.get(value)
-        if name is None and found["marked"] and value.isalpha() and value not in self.kept:
-            name = self.last or None  # `$a`, as in the examples of the prompt, for the step before
         if name is not None and (found["marked"] or len(value) >= _LEAST):
             self.used.add(name)
             return f"${name}"
