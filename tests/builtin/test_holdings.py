@@ -8,6 +8,7 @@ from contextlib import closing
 
 import pytest
 
+from toolhand.arguments.grounding import is_id
 from toolhand.builtin.documents import document_tools
 from toolhand.builtin.files import file_tools
 from toolhand.builtin.sql import sql_tools
@@ -75,5 +76,6 @@ def test_queries_are_shown_over_a_table_that_is_there(tmp_path, schema, counting
         connection.executescript(schema or "PRAGMA user_version = 1")
     querying = {tool.name: tool for tool in sql_tools(tmp_path / "school.db")}["query_database"]
     assert querying.parameters["properties"]["sql"]["examples"] == [counting]
+    assert not is_id("sql", querying.parameters["properties"]["sql"])
     (found,) = querying(counting)["rows"] if schema and "two" not in schema else ([0],)
     assert found == [0]
