@@ -30,7 +30,7 @@ WARRANTY = """# Warranty
 Power tools have a warranty of 24 months, hand tools of 60 months. Batteries have 12 months.
 """
 HANDBOOK = (
-    "# 员工手册\n\n## 年假\n入职满一年的员工每年有十五天年假。\n\n## 加班\n加班须由部门经理事先批准。\n"
+    "# 员工手册\n\n## 年假\n入职满一年的员工每年有 15 天年假。\n\n## 加班\n加班须由部门经理事先批准。\n"
 )
 QUESTIONS = ("How long is the notice period of the lease?", "入职满一年的员工有几天年假？")
 

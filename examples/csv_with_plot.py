@@ -21,9 +21,11 @@ from toolhand.sandbox import arun_code
 
 SALES = "month,region,amount\nJan,north,1200\nJan,south,800\nFeb,north,900\nFeb,south,1100\nMar,north,1500\nMar,south,1300\n"
 QUESTION = (
-    "Which month had the highest total amount, and how much was it? Use one program: load the rows with rows = sales(), add up "
-    "amount by month, draw a bar chart with matplotlib, save it as chart.png, and print the totals."
+    "How much was sold in each month? The rows are in `table` already. Write one program: totals = the amounts "
+    "added up by month, draw totals as a bar chart, save it as chart.png, and print totals."
 )
+BEFORE = "import pandas as pd\nimport matplotlib.pyplot as plt\ntable = pd.DataFrame(sales())\n"
+"""What every program begins with."""
 
 
 def main(model: str | Model, folder: Path) -> Run:
@@ -39,14 +41,13 @@ def main(model: str | Model, folder: Path) -> Run:
 
     @tool(timeout=90)
     async def run_program(code: str) -> dict[str, object]:
-        """Runs a Python program, in which sales() gives the rows of the table as a list of dicts with month, region and amount.
+        """Runs a whole Python program. `table` is there already: a DataFrame with the columns month, region, amount. So is `plt`.
 
         Args:
-            code: the program; print what you want to know.
+            code: the program, such as "print(table.groupby('region')['amount'].mean())"; do not make or load a table.
         """
-        done = await arun_code(
-            code, [sales], limits=ProgramLimits(seconds=60, memory_mb=512), backend="process"
-        )
+        bounds = ProgramLimits(seconds=60, memory_mb=512)
+        done = await arun_code(BEFORE + code, [sales], limits=bounds, backend="process")
         for name, content in done.files.items():
             (folder / name).write_bytes(content)
         if done.error is not None:

@@ -22,6 +22,7 @@ import chosen
 from toolhand import Agent, Run, tool
 
 QUESTION = "Pay the invoices A7 and B2."
+NEXT_QUESTION = "Which invoices has the bank booked?"
 BANK, SESSION, STORE = "EXAMPLE_BANK", "EXAMPLE_SESSION", "TOOLHAND_STORE"
 
 
@@ -62,11 +63,12 @@ def main(model: str, folder: Path) -> Run | None:
     print(f"the first process ended with {ended.returncode}; the bank has booked {payments()}")
     if ended.returncode == 0:
         return None
-    run = agent_of(model).resume_sync(session)
+    agent = agent_of(model)
+    run = agent.resume_sync(session)
     for call, result in zip(run.calls, run.results, strict=True):
         told = result.data if result.error is None else result.error.code
         print(f"  {call.name} {dict(call.arguments)}: {told}")
-    print(f"{run.text}\nthe bank has booked {payments()}")
+    print(f"{run.text}\n> {NEXT_QUESTION}\n{agent.run_sync(NEXT_QUESTION, session=session).text}")
     return run
 
 

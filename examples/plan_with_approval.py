@@ -18,7 +18,13 @@ from toolhand.core.approvals import Approve, Decision, Deny, PendingCall
 from toolhand.models import Model
 
 INVOICES = {17: {"email": "ann@example.com", "total": 420}, 23: {"email": "bo@example.com", "total": 80}}
-QUESTION = "Send a reminder of invoice 17."
+QUESTION = "Remind the customer of invoice 17."
+INSTRUCTIONS = """When the user says "Remind the customer of invoice 5", write:
+find_invoice(number=5) -> i
+send_reminder(email=$i.email, total=$i.total)
+return "The customer of invoice 5 is reminded of {$i.total} euros."
+"""
+"""A small model needs one plan to go by; a large one does without."""
 sent: list[str] = []
 
 
@@ -50,7 +56,8 @@ def ask(call: PendingCall) -> Decision:
 
 def main(model: str | Model, decide: Callable[[PendingCall], Decision] = ask) -> Run:
     """Has the plan written and run, with every writing step decided about."""
-    agent = Agent(model, [find_invoice, send_reminder], protocol="plan", store="memory")
+    tools = [find_invoice, send_reminder]
+    agent = Agent(model, tools, protocol="plan", instructions=INSTRUCTIONS, store="memory")
     run = agent.run_sync(QUESTION, session="reminders")
     for _ in range(10):
         if run.stopped != "approval":

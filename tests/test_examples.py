@@ -62,7 +62,7 @@ def test_ask_documents(example, capsys):
         asks(("c", "search_documents", '{"query": "notice period"}')),
         "Three months.",
         asks(("c", "search_documents", '{"query": "年假"}')),
-        "十五天。",
+        "15 天。",
     ]
     example("ask_documents").main(ScriptedModel(search))
     said = capsys.readouterr().out
@@ -84,14 +84,11 @@ def test_plan_with_approval(example, agrees, sent):
 @pytest.mark.skipif(sys.platform != "linux", reason="full Python has a jail on Linux only")
 def test_csv_with_plot(example, tmp_path):
     pytest.importorskip("matplotlib")
-    code = (
-        "import matplotlib.pyplot as plt\ntotals = {}\nfor row in sales():\n"
-        "    totals[row['month']] = totals.get(row['month'], 0) + row['amount']\n"
-        "plt.bar(list(totals), list(totals.values()))\nplt.savefig('chart.png')\nprint(totals)"
-    )
+    pytest.importorskip("pandas")
+    code = "totals = table.groupby('month')['amount'].sum()\ntotals.plot.bar()\nplt.savefig('chart.png')\nprint(totals)"
     model = ScriptedModel([asks(("c", "run_program", json.dumps({"code": code}))), "March, 2800."])
     run = example("csv_with_plot").main(model, tmp_path)
-    assert "'Mar': 2800" in run.results[0].data["printed"]
+    assert re.search(r"Mar +2800", run.results[0].data["printed"])
     assert (tmp_path / "chart.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -155,11 +152,20 @@ def test_durable_orders(example, tmp_path, monkeypatch):
         }
         for key in ("A7", "B2")
     ]
-    script = Upstream(completion(calls=payments, finish="tool_calls"), "A7 is paid; B2 was booked too.")
+    listing = completion(
+        calls=[{"id": "l", "type": "function", "function": {"name": "list_payments", "arguments": "{}"}}],
+        finish="tool_calls",
+    )
+    script = Upstream(
+        completion(calls=payments, finish="tool_calls"),
+        "A7 is paid; of B2 nobody knows.",
+        listing,
+        "A7 and B2.",
+    )
     module = example("durable_orders")
     with answering(script) as url:
         run = module.main(f"{url}#up", tmp_path)
-    assert run.text == "A7 is paid; B2 was booked too."
+    assert run.text == "A7 is paid; of B2 nobody knows."
     assert [result.ok for result in run.results] == [True, False]
     assert run.results[1].error.code == "outcome_unknown"
     assert module.payments() == ["A7", "B2"]
