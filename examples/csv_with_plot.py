@@ -55,8 +55,8 @@ def main(model: str | Model, folder: Path) -> Run:
         return {"printed": done.output, "files": list(done.files)}
 
     run = Agent(model, [run_program], limits=Limits(turns=6)).run_sync(QUESTION)
-    for call in run.calls:
-        print(call.arguments.get("code", ""), "\n")
+    for call, result in zip(run.calls, run.results, strict=True):
+        print(call.arguments.get("code", ""), "\n->", result.data or result.error, "\n")
     print(run.text)
     print("charts:", ", ".join(str(path) for path in folder.glob("*.png")) or "none")
     return run
