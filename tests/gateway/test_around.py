@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import gc
 import json
 import re
 from pathlib import Path
@@ -21,6 +23,7 @@ from toolhand.cli.app import run_app
 from toolhand.gateway import ClientKey, GatewaySettings, Upstream
 from toolhand.gateway.checking import findings
 from toolhand.gateway.document import CHAT, MESSAGES, RESPONSES, document
+from toolhand.gateway.endpoint import _Work
 from toolhand.gateway.fronts import chat, messages, responses
 from toolhand.gateway.refusals import Refusal
 
@@ -82,6 +85,24 @@ async def test_pages_that_are_open_do_not_keep_it_from_stopping(tmp_path, caplog
         assert await stream.content.readuntil(b"\n\n")
     assert not [record for record in caplog.records if "graceful" in record.message]
     stream.close()
+
+
+async def test_what_fails_when_nobody_waits_any_more_is_no_loose_end(caplog):
+    there = asyncio.Event()
+
+    async def failing():
+        try:
+            await there.wait()
+        finally:
+            raise RuntimeError("too late")
+
+    async def waits():
+        await there.wait()
+
+    async with _Work(failing(), waits):
+        await asyncio.sleep(0)
+    gc.collect()
+    assert not [record for record in caplog.records if "never retrieved" in record.getMessage()]
 
 
 async def test_the_figures_are_behind_the_token(start):

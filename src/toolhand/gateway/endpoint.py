@@ -275,6 +275,8 @@ class _Work(Generic[_Result]):
         if not self.task.done():
             self.task.cancel()
             await asyncio.wait([self.task])
+        if not self.task.cancelled():
+            self.task.exception()  # heard here, where nobody is there any more to be told it
 
 
 class _Flow:
