@@ -10,13 +10,12 @@ import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from toolhand.core.errors import SessionError, SettingsError, StoreError
 from toolhand.core.events import RunFinished, TextDelta
 from toolhand.core.language import say
 from toolhand.gateway.admission import Caller
 from toolhand.gateway.fronts import Answered
 from toolhand.gateway.refusals import LOG, Refusal, invalid
-from toolhand.gateway.sessions import answered, cannot_keep, last_message, refused
+from toolhand.gateway.sessions import answered, as_refusals, last_message
 from toolhand.gateway.upstreams import WORKER, Upstreams
 from toolhand.gateway.wanted import Wanted
 from toolhand.run import Run
@@ -64,14 +63,8 @@ class Elsewhere:
             return None
         if wanted.tools or wanted.toolsets:
             raise invalid("tools", "this model's tools are its worker's", "该模型使用 worker 自己的工具")
-        try:
+        with as_refusals():
             run = await self._run(self._ledger, agent, wanted, caller, show)
-        except SessionError as error:
-            raise refused(error) from None
-        except StoreError:
-            raise cannot_keep() from None
-        except SettingsError as error:
-            raise invalid("toolhand", str(error), str(error)) from None
         return answered(run, f"{WORKER}{agent}", PROTOCOL, show)
 
     async def _run(

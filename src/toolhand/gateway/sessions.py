@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from toolhand.agent import Agent
@@ -76,17 +77,11 @@ class Sessions:
         }
         if caller.key is not None:
             options["permissions"], options["roles"] = caller.key.permissions, caller.key.roles
-        try:
+        with as_refusals():
             if earlier and await self.store.find(wanted.session) is None:
                 options["message_history"] = earlier
             self._remember(wanted.session, agent, caller)
             run = await _run(agent, text, options, show)
-        except SessionError as error:
-            raise refused(error) from None
-        except StoreError:
-            raise cannot_keep() from None
-        except SettingsError as error:
-            raise invalid("toolhand", str(error), str(error)) from None
         return answered(run, agent.model.name, getattr(agent.setup.protocol, "name", ""), show)
 
     def knows(self, session: str) -> bool:
@@ -161,15 +156,20 @@ async def _run(
     return run
 
 
-def refused(error: SessionError) -> Refusal:
-    """What a client is told whose session is somebody else's or in use."""
-    return Refusal(403, str(error), kind="permission_error", code="session_refused", param="toolhand.session")
-
-
-def cannot_keep() -> Refusal:
-    """What a client is told while the store is away."""
-    said = say("sessions cannot be kept at the moment", "暂时无法保存会话")
-    return Refusal(503, said, kind="server_error", retry_after=5)
+@contextmanager
+def as_refusals() -> Iterator[None]:
+    """What a client is told whose session is somebody else's or in use, while the store is away, or of a wrong setting."""
+    try:
+        yield
+    except SessionError as error:
+        raise Refusal(
+            403, str(error), kind="permission_error", code="session_refused", param="toolhand.session"
+        ) from None
+    except StoreError:
+        said = say("sessions cannot be kept at the moment", "暂时无法保存会话")
+        raise Refusal(503, said, kind="server_error", retry_after=5) from None
+    except SettingsError as error:
+        raise invalid("toolhand", str(error), str(error)) from None
 
 
 def answered(run: Run[str], model: str, protocol: str, show: Callable[[str], None] | None) -> Answered:
