@@ -62,9 +62,8 @@ def matcher(pattern: str) -> Callable[[str], bool] | None:
         every_way = _any
     if is_ambiguous:
         return every_way
-    quick = int(
-        MOST_STEPS ** (1 / (repeats + 1))
-    )  # the search begins at each character, and each repeat may end at each
+    # The search begins at each character, and each repeat may end at each.
+    quick = int(MOST_STEPS ** (1 / (repeats + 1)))
     return lambda text: search(text) is not None if len(text) <= quick else every_way(text)
 
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
+from toolhand.parsing.plans.values import folded
+
 _SCALARS: Final = frozenset(("string", "integer", "number", "boolean", "null"))
 _NUMBERS: Final = frozenset(("integer", "number"))
 _DEEPEST: Final = 3
@@ -34,7 +36,7 @@ def picked(value: Any, name: str, schema: Any, *, guesses: bool = True) -> Any:
     if not isinstance(whole, Mapping):
         return whole if isinstance(whole, str | int | float) else value
     every = list(_fields(whole))
-    named = [inner for key, inner in every if _folded(key) == _folded(name)]
+    named = [inner for key, inner in every if folded(key) == folded(name)]
     own = [(key, inner) for key, inner in whole.items() if isinstance(inner, str | int | float)]
     if len(named) == 1 or len(every) == 1:
         return named[0] if len(named) == 1 else every[0][1]
@@ -75,11 +77,6 @@ def _words(text: str) -> frozenset[str]:
         else:
             found.add(part.casefold())
     return frozenset(found) - _SAY_NOTHING
-
-
-def _folded(key: object) -> str:
-    """A key without case, blanks, underscores and hyphens."""
-    return re.sub(r"[\s_\-]+", "", str(key)).casefold()
 
 
 def _wants_scalar(schema: Any) -> bool:

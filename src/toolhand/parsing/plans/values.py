@@ -109,7 +109,7 @@ def _part(value: Any, key: str | int, seen: str) -> Any:
     if isinstance(value, Mapping):
         if key in value or str(key) in value:
             return value[key] if key in value else value[str(key)]
-        alike = [name for name in value if _folded(name) == _folded(key)]
+        alike = [name for name in value if folded(name) == folded(key)]
         if len(alike) == 1:
             return value[alike[0]]
         raise NoValue("no_key", name=seen, key=key, keys=", ".join(map(str, list(value)[:20])))
@@ -124,7 +124,7 @@ def _part(value: Any, key: str | int, seen: str) -> Any:
     raise NoValue("no_parts", name=seen, key=key)
 
 
-def _folded(key: object) -> str:
+def folded(key: object) -> str:
     """A key without case, blanks, underscores and hyphens."""
     return re.sub(r"[\s_\-]+", "", str(key)).casefold()
 
