@@ -214,6 +214,8 @@ def test_an_optional_id_that_nobody_gave_is_left_out():
         ("device_id", {"default": "main"}, False),
         ("country_code", {}, False),
         ("price", {"type": "number"}, False),
+        ("sql", {"description": 'a statement, such as "SELECT id, name FROM orders"'}, False),
+        ("ref", {"description": 'the "id" of the order'}, True),
     ],
 )
 def test_which_parameters_take_an_id(name, schema, is_one):

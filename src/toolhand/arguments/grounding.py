@@ -44,6 +44,9 @@ _WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
 _ID_WORDS: Final = frozenset({"id", "ids", "uuid", "guid", "email", "ref", "reference", "sku"})
 _ID_NAME: Final = re.compile(r"(?:编号|单号|订单号|工号|账号|卡号|邮箱|流水号)$")
 _ID_TOLD: Final = re.compile(r"\b(?:id|uuid|identifier)\b|编号|单号|工号|流水号", re.IGNORECASE)
+_EXAMPLE: Final = re.compile(r'"[^"\n]*\s[^"\n]*"')
+"""What stands in quotes and is more than a word, such as a query: what it speaks of, the parameter does not take."""
+
 _NAME_TOLD: Final = re.compile(r"\bnames?\b|\btitle\b|名", re.IGNORECASE)
 _NUMBER_OF: Final = frozenset({"number", "no", "num"})
 _STAND_IN: Final = re.compile(r"[<{\[].*[>}\]]$|(?:your|the|some|example|sample|my)[_ -]", re.IGNORECASE)
@@ -211,7 +214,8 @@ def is_id(name: str, schema: Mapping[str, Any]) -> bool:
         return True
     if kind == "string" and len(parts) > 1 and parts[-1] in _NUMBER_OF:
         return True
-    return kind == "string" and bool(_ID_TOLD.search(str(schema.get("description") or "")))
+    told = _EXAMPLE.sub("", str(schema.get("description") or ""))
+    return kind == "string" and _ID_TOLD.search(told) is not None
 
 
 def _is_title(value: object) -> bool:
