@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 QUESTION: Final = "What is the status of Maria Lopez's order?"
@@ -33,6 +34,27 @@ class Shop:
         """The status of an order."""
         self.asked.append(("order_status", order_id))
         return STATUS.get(order_id, "there is no order with this id")
+
+    def typed(self) -> tuple[Callable[[str], str], Callable[[str], str]]:
+        """The tools as functions whose signatures and docstrings tell all, for clients that make tools of such."""
+
+        def find_order(customer: str) -> str:
+            """Finds the id of a customer's order.
+
+            Args:
+                customer: the customer's name.
+            """
+            return self.find_order(customer)
+
+        def order_status(order_id: str) -> str:
+            """Tells the status of an order.
+
+            Args:
+                order_id: the order's id, as find_order gives it.
+            """
+            return self.order_status(order_id)
+
+        return find_order, order_status
 
     def call(self, name: str, arguments: dict[str, Any]) -> str:
         """What a tool says, for clients that leave running it to the program."""

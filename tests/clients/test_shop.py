@@ -116,27 +116,8 @@ async def test_pydantic_ai(at, shop, streams):
     from pydantic_ai.providers.openai import OpenAIProvider
 
     client = openai.AsyncOpenAI(base_url=f"{at}/v1", api_key="any", timeout=SECONDS, max_retries=0)
-    agent = ai.Agent(
-        OpenAIChatModel("m", provider=OpenAIProvider(openai_client=client)), model_settings={"temperature": 0}
-    )
-
-    @agent.tool_plain
-    def find_order(customer: str) -> str:
-        """Finds the id of a customer's order.
-
-        Args:
-            customer: the customer's name.
-        """
-        return shop.find_order(customer)
-
-    @agent.tool_plain
-    def order_status(order_id: str) -> str:
-        """Tells the status of an order.
-
-        Args:
-            order_id: the order's id, as find_order gives it.
-        """
-        return shop.order_status(order_id)
+    model = OpenAIChatModel("m", provider=OpenAIProvider(openai_client=client))
+    agent = ai.Agent(model, tools=shop.typed(), model_settings={"temperature": 0})
 
     async def heard(context: Any, events: Any) -> None:
         async for _ in events:
@@ -152,27 +133,11 @@ async def test_openai_agents(at, shop, streams):
     agents.set_tracing_disabled(True)
     client = openai.AsyncOpenAI(base_url=f"{at}/v1", api_key="any", timeout=SECONDS, max_retries=0)
 
-    @agents.function_tool
-    def find_order(customer: str) -> str:
-        """Finds the id of a customer's order.
-
-        Args:
-            customer: the customer's name.
-        """
-        return shop.find_order(customer)
-
-    @agents.function_tool
-    def order_status(order_id: str) -> str:
-        """Tells the status of an order.
-
-        Args:
-            order_id: the order's id, as find_order gives it.
-        """
-        return shop.order_status(order_id)
-
     model = agents.OpenAIChatCompletionsModel(model="m", openai_client=client)
     settings = agents.ModelSettings(temperature=0)
-    agent = agents.Agent(name="a", model=model, model_settings=settings, tools=[find_order, order_status])
+    agent = agents.Agent(
+        name="a", model=model, model_settings=settings, tools=[*map(agents.function_tool, shop.typed())]
+    )
     async with client:
         if streams:
             result = agents.Runner.run_streamed(agent, QUESTION, max_turns=MOST_TURNS)
