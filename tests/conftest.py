@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import json
+import logging
 import os
 import signal
 from pathlib import Path
@@ -35,6 +36,20 @@ def _stores(tmp_path_factory):
 def _a_store_of_its_own(_stores, monkeypatch):
     """No test writes where the user's sessions are kept, or sees another test's."""
     monkeypatch.setenv("TOOLHAND_STORE", next(_stores))
+
+
+@pytest.fixture(autouse=True)
+def _no_handler_is_left():
+    """Log lines of one test never reach another's captured streams: whoever adds a handler takes it away."""
+    loggers = [logging.getLogger(name) for name in ("", "toolhand", "toolhand.runs", "toolhand.stores")]
+    before = [list(logger.handlers) for logger in loggers]
+    yield
+    for logger, handlers in zip(loggers, before, strict=True):
+        left = [handler for handler in logger.handlers if handler not in handlers]
+        left = [handler for handler in left if "pytest" not in type(handler).__module__]
+        for handler in left:
+            logger.removeHandler(handler)
+        assert not left, f"{logger.name} has a handler more than before: {left}"
 
 
 def pytest_collection_modifyitems(config, items):

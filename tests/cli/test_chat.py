@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -241,6 +242,18 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self.descriptor, text.encode())
 
+    def interrupt_until(self, words: str) -> None:
+        """Ctrl-C at a prompt, until this is shown.
+
+        Python hears one that comes in the instant between its prompt and its wait for a key only with the next key: as one of both.
+        """
+        for _ in range(5):
+            self.type("\x03")
+            with suppress(AssertionError):
+                self.until(words, 12)
+                return
+        self.until(words, 1)
+
     def end(self) -> int:
         code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         os.close(self.descriptor)
@@ -258,11 +271,9 @@ def test_ctrl_c_stops_the_answer_and_a_second_at_the_prompt_leaves(model, place)
     chat.type("你好，还在吗\n")
     chat.until("message 2: 你好，还在吗")
     chat.until("> ")
-    chat.type("\x03")
-    chat.until("again")
+    chat.interrupt_until("again")
     chat.until("> ")
-    chat.type("\x03")
-    chat.until("kept as 'a'")
+    chat.interrupt_until("kept as 'a'")
     assert chat.end() == 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import importlib
+import logging
 import re
 from pathlib import Path
 
@@ -54,6 +55,12 @@ def loaded():
         asyncio.run(model.close())
 
 
+def _take_handlers_away() -> None:
+    """A page may show how to write the log: its handler holds the stream of this test."""
+    logger = logging.getLogger("toolhand")
+    logger.handlers[:] = [handler for handler in logger.handlers if isinstance(handler, logging.NullHandler)]
+
+
 @pytest.mark.parametrize(
     "document",
     [
@@ -66,6 +73,7 @@ def test_the_code_in_the_documents_runs(document, request, monkeypatch, tmp_path
     if asks_a_model(document):
         request.getfixturevalue("loaded")
     monkeypatch.chdir(tmp_path)
+    request.addfinalizer(_take_handlers_away)
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in blocks(document):
         code = block.replace('"local"', '"local:small"')  # the small model is enough to see that it runs

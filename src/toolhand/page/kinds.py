@@ -51,6 +51,8 @@ FIXES: Final[Mapping[str, str]] = {
     "bare_text": "没有标记的文本",
     "call_syntax": "函数调用写法",
     "picked_field": "取出其中一个字段",
+    "invented_result": "编造的结果",
+    "idle_comparison": "没有用处的比较",
     "bare_variable": "直接写变量名",
     "nested_call": "嵌套的调用",
     "joined_texts": "拼接的文本",
@@ -70,6 +72,7 @@ FIXES: Final[Mapping[str, str]] = {
     "positional_value": "按位置给出的值",
     "reference_filled": "填入引用的结果",
     "idle_dropped": "去掉没有人提到的值",
+    "source_asked": "先查询来源",
     # what counts as not sent
     "null_is_missing": "null 视为未给出",
     "empty_is_missing": "空值视为未给出",
