@@ -102,8 +102,29 @@ def test_what_was_sent_back_as_invented_is_not_shown_once_the_step_before_it_was
     history = [ASKED, CALLED, told(error), CALLED, FOUND]
     request = PROTOCOL.render(history, TOOLS, AUTO, "en")
     assert request.messages[1:] == (ASKED, CALLED, FOUND)
-    failed = PROTOCOL.render([ASKED, CALLED, FAILED, CALLED, FOUND], TOOLS, AUTO, "en")
-    assert failed.messages[1:] == (ASKED, CALLED, FAILED, CALLED, FOUND)
+
+
+def test_a_mistake_that_was_got_past_is_not_shown_but_what_stands_is():
+    past = PROTOCOL.render([ASKED, CALLED, FAILED, CALLED, FOUND], TOOLS, AUTO, "en")
+    assert past.messages[1:] == (ASKED, CALLED, FOUND)
+    last = PROTOCOL.render([ASKED, CALLED, FOUND, CALLED, FAILED], TOOLS, AUTO, "en")
+    assert last.messages[1:] == (ASKED, CALLED, FOUND, CALLED, FAILED)
+    refused = told(ToolError(code=ErrorCode.APPROVAL_DENIED, message="No."))
+    history = [ASKED, CALLED, refused, CALLED, FOUND]
+    assert PROTOCOL.render(history, TOOLS, AUTO, "en").messages[1:] == tuple(history)
+    history = [ASKED, CALLED, FAILED, CALLED, FOUND]
+    writing = Toolset([tool(get_weather.function, effect="writes")])
+    assert PROTOCOL.render(history, writing, AUTO, "en").messages[1:] == tuple(history)
+
+
+def test_a_model_that_fell_silent_is_told_the_results_beside_the_question():
+    silent = Message(role="assistant", parts=(Text(""),))
+    again = Message(role="user", parts=(Note("Your reply was empty."),))
+    request = PROTOCOL.render([ASKED, CALLED, FOUND, silent, again], TOOLS, AUTO, "en")
+    assert [message.role for message in request.messages] == ["user"]
+    assert not request.tools
+    assert request.messages[0].text.startswith(ASKED.text)
+    assert "21 °C" in request.messages[0].text
 
 
 @pytest.mark.parametrize(("language", "word"), [("en", "values found"), ("zh", "数值")])

@@ -112,6 +112,15 @@ def test_only_the_same_call_with_the_same_result_is_a_repetition():
     assert repeated_results([*history, user("and?"), *again]) == []
 
 
+def test_the_same_call_with_more_said_that_adds_nothing_is_a_repetition():
+    history = [user("q"), *called("car_owner", {"owner": "Ann"}, car="B-77")]
+    wider = called("car_owner", {"owner": "Ann"}, 2, car="B-77", most=5)
+    assert repeated_results([*history, *wider]) == [wider[1].results[0]]
+    other = called("car_owner", {"owner": "Ann"}, 3, car="B-78", most=5)
+    assert repeated_results([*history, *other]) == []
+    assert repeated_results([*history, *called("car_owner", {"owner": "Bo"}, 2, car="B-77", most=5)]) == []
+
+
 def test_after_a_repetition_the_answer_is_asked_for_with_the_results_beside_the_question():
     before = [user("Hello"), Message(role="assistant", parts=(Text("Hello."),))]
     history = [

@@ -58,6 +58,33 @@ def test_calls_that_all_failed_are_giving_up_too():
     assert done.text == "23 days."
 
 
+@tool
+def rows(table: str) -> list[str]:
+    """The rows of a table."""
+    return []
+
+
+def call_of_rows():
+    call = RawCall(id="c1", name="rows", arguments='{"table": "leaves"}')
+    return ModelOutput(calls=(call,), finish_reason="tool_calls")
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["I'm sorry, but I don't have enough information to answer.", "抱歉，没有足够的信息，我无法回答。"],
+)
+def test_who_knows_too_little_for_all_that_was_found_asks_the_source(said):
+    done = run(call_of_rows(), said, "23 days.", tools=(search_handbook, rows))
+    assert ASKED == ["How many days of leave?"]
+    assert done.text == "23 days."
+
+
+@pytest.mark.parametrize("said", ["Leave is not available in March.", "I'm sorry, the order was cancelled."])
+def test_what_a_result_told_may_sound_like_giving_up(said):
+    assert run(call_of_rows(), said, tools=(search_handbook, rows)).text == said
+    assert ASKED == []
+
+
 def test_the_question_said_again_is_no_answer():
     assert run("How many days of leave?", "23 days.").text == "23 days."
     assert ASKED == ["How many days of leave?"]

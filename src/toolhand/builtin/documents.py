@@ -64,13 +64,13 @@ _NOTES: Final[Mapping[str, Mapping[Language, str]]] = {
 
 
 class Quoted(TypedDict):
-    """A passage of a document and where it stands."""
+    """A passage of a document and where it stands: what it says first, as small models answer with what comes first."""
 
+    text: str
     file: str
     page: NotRequired[int]
     heading: NotRequired[str]
     line: NotRequired[int]
-    text: str
 
 
 class Passages(TypedDict):
@@ -196,7 +196,7 @@ def reason_of(reason: str, language: Language) -> str:
 
 def _quoted(placed: Placed) -> Quoted:
     passage = placed.passage
-    quoted = Quoted(file=placed.path, text=passage.text)
+    quoted = Quoted(text=passage.text, file=placed.path)
     if passage.page:
         quoted["page"] = passage.page
     if passage.heading:

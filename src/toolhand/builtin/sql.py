@@ -16,6 +16,7 @@ from pydantic import Field
 from toolhand.builtin._database import Database, QueryError, QueryLimits, Table
 from toolhand.builtin._holdings import acquainted, queries
 from toolhand.builtin._reach import BY_HAND
+from toolhand.builtin._sql_values import check_values
 from toolhand.builtin._sqlite_database import sqlite_database
 from toolhand.builtin._sqlite_reader import MAX_SQL_LENGTH
 from toolhand.builtin.settings import BuiltinSettings
@@ -229,6 +230,7 @@ def _change_database(source: Database, seconds: float) -> Tool:
 
 def _rows(source: Database, sql: str, language: Language) -> Rows:
     answer = source.run(sql)
+    check_values(source, sql, answer)
     count = len(answer.rows)
     found = Rows(columns=answer.columns, rows=answer.rows, row_count=count, truncated=bool(answer.more))
     if answer.more:

@@ -4,7 +4,7 @@ Small models call the right tools most surely under a schema, where they decide 
 they ask for the same again there, and answer in worse words than in their own form. So a turn is constrained until a call of it
 had a result, and native from there on, except where that result opens a step: where it has just told an id that a further tool
 asks for, the next step is decided under the schema as well, and where the user asked for something that only a further tool
-speaks of, that tool is called.
+speaks of, or names a file that a tool lists, that tool is called.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ from toolhand.core.language import Language
 from toolhand.core.messages import Message, ModelRequest, Text, ToolCall, ToolResult, user
 from toolhand.core.tools import ToolChoice
 from toolhand.protocols.constrained import Constrained, framed, led
+from toolhand.protocols.named_things import tools_of_named_files
 from toolhand.protocols.native import PROTOCOL as NATIVE
 from toolhand.protocols.next_steps import (
+    has_fallen_silent,
     has_result,
     opens_a_step,
+    overcome_results,
     repeated_results,
     since_the_user_spoke,
     steps_asked_for,
@@ -36,7 +39,7 @@ _ANSWER: Final[Mapping[Language, str]] = {
     "en": "Answer the question in one short sentence with the values found in the results.",
     "zh": "请根据结果用一句话回答问题，并写出查到的数值。",
 }
-"""Where a call was only repeated: all is known, and no tool may be called any more."""
+"""Where a call was only repeated, or nothing was said: all is known, and no tool may be called any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +59,15 @@ class ConstrainedFirst(Constrained):
         """The whole history: in text and with a schema, or, once there is a result, as it is."""
         if choice.mode == "auto" and (asked := steps_asked_for(messages, tools, choice)):
             choice = ToolChoice("required", asked)
+        if choice.mode == "auto" and (named := tools_of_named_files(messages, tools, choice)):
+            choice = ToolChoice("required", named)
         has_more = choice.mode == "auto" and opens_a_step(messages, tools)
         if choice.mode == "required" or has_more or not has_result(messages):
             return Constrained.render(self, messages, tools, choice, language)
-        if choice.mode == "auto" and repeated_results(messages):
+        if choice.mode == "auto" and (repeated_results(messages) or has_fallen_silent(messages)):
             told = told_at_once(messages, language)
             return NATIVE.render(told, ToolCollection(), ToolChoice("none"), language)
-        return NATIVE.render(_led(messages, _GO_ON[language]), tools, choice, language)
+        return NATIVE.render(_led(messages, tools, _GO_ON[language]), tools, choice, language)
 
 
 def told_at_once(messages: Sequence[Message], language: Language) -> Sequence[Message]:
@@ -77,14 +82,15 @@ def told_at_once(messages: Sequence[Message], language: Language) -> Sequence[Me
     return [*messages[:at], replace(messages[at], parts=(*others, Text(f"{messages[at].text}\n\n{told}")))]
 
 
-def _led(messages: Sequence[Message], words: str) -> Sequence[Message]:
+def _led(messages: Sequence[Message], tools: ToolCollection, words: str) -> Sequence[Message]:
     """The history with the words that say what to do with results, which the constrained form does without.
 
     A call that was sent back for a value that nobody gave is left out with its error, now that the step before it was taken: a
-    small model answers with the error's words. So is one that only repeated another, which it goes on to do.
+    small model answers with the error's words. So is any mistake that was got past, and a call that only repeated another, which
+    it goes on to do.
     """
     shown: list[Message] = []
-    left_out: set[int] = {id(result) for result in repeated_results(messages)}
+    left_out = {id(result) for result in (*repeated_results(messages), *overcome_results(messages, tools))}
     for message in led(messages, words):
         gone = [one for one in message.results if _was_invented(one) or id(one) in left_out]
         if message.role != "tool" or not gone or len(shown[-1].calls) != len(message.results):

@@ -13,6 +13,7 @@ from typing import Any, Final
 from toolhand.arguments.grounding import id_parameters
 from toolhand.arguments.grounds import HAN, Grounds
 from toolhand.arguments.relations import nouns
+from toolhand.core.errors import ErrorCode
 from toolhand.core.jsonable import result_text
 from toolhand.core.messages import Message, Text, ToolCall, ToolResult, Value
 from toolhand.core.tools import Tool, ToolChoice
@@ -89,7 +90,44 @@ def repeated_results(messages: Sequence[Message]) -> list[ToolResult]:
 
 
 def _is_same(call: ToolCall, other: ToolCall) -> bool:
-    return call.name == other.name and call.arguments == other.arguments
+    """Whether two calls ask the same, one perhaps with more said: what adds nothing to the result asked for nothing more."""
+    if call.name != other.name:
+        return False
+    both = call.arguments.keys() & other.arguments.keys()
+    is_wider = len(both) == min(len(call.arguments), len(other.arguments))
+    return is_wider and all(call.arguments[key] == other.arguments[key] for key in both)
+
+
+def overcome_results(messages: Sequence[Message], tools: ToolCollection) -> list[ToolResult]:
+    """The model's own mistakes since the user spoke that a later call has got past, of tools that change nothing.
+
+    What a small model still sees of them it answers with: "there is no such table", with the answer right below.
+    """
+    at, _ = since_the_user_spoke(messages)
+    since = [message for message in messages[at + 1 :] if message.results]
+    last = max((n for n, message in enumerate(since) if any(one.ok for one in message.results)), default=0)
+    return [
+        result
+        for message in since[:last]
+        for result in message.results
+        if result.error is not None and result.error.code in _OWN_MISTAKES and _only_reads(result.name, tools)
+    ]
+
+
+_OWN_MISTAKES: Final = frozenset(
+    {ErrorCode.UNKNOWN_TOOL, ErrorCode.MISSING_ARGUMENT, ErrorCode.INVALID_ARGUMENT, ErrorCode.UNPARSEABLE}
+)
+
+
+def _only_reads(name: str, tools: ToolCollection) -> bool:
+    tool = tools.get(name)
+    return tool is None or tool.rules.effect == "reads"
+
+
+def has_fallen_silent(messages: Sequence[Message]) -> bool:
+    """Whether the model's last reply, after results, said nothing at all."""
+    last = next((message for message in reversed(messages) if message.role in ("assistant", "tool")), None)
+    return last is not None and last.role == "assistant" and not last.calls and not last.text.strip()
 
 
 _SAY_NOTHING: Final = frozenset(

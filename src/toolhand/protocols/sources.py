@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from toolhand.arguments.costs import fix
+from toolhand.arguments.relations import nouns
 from toolhand.core.messages import Message, Reply, ToolCall
 from toolhand.core.tools import Tool, ToolChoice
 from toolhand.protocols.next_steps import since_the_user_spoke
@@ -36,6 +37,16 @@ _GIVES_UP: Final = re.compile(
 )
 
 
+_KNOWS_NOT: Final = re.compile(
+    r"\bI (?:do(?:n['’]t| not) (?:have|know|see)|have no|(?:can ?not|can['’]t|could ?n['’]t|could not) (?:find|answer|determine)"
+    r"|(?:was|am) (?:unable|not able) to (?:find|answer|determine))\b|\b(?:enough|sufficient) (?:information|details)\b"
+    r"|(?:没有|缺少|缺乏)(?:找到|查到|查询到|足够|相关|更多)|(?:无法|不能)(?:回答|确定|得知|查到|找到|提供)"
+    r"|查不到|找不到|我不(?:知道|清楚)",
+    re.IGNORECASE,
+)
+"""What an answer says that has results before it and finds no answer in them; "not available" may be what they tell."""
+
+
 def gives_up(text: str) -> bool:
     """Whether an answer says, in English or Chinese, that the model doesn't know it or cannot find it."""
     return _GIVES_UP.search(text[:_LOOKED_AT]) is not None
@@ -50,8 +61,8 @@ def asked_first(
 ) -> Reply:
     """The reply, or, where it gives up beside a source that was not asked, a call that asks the source what the user asked.
 
-    It gives up where nothing was found since the user spoke, and it says so, or calls were made that all failed; and where it
-    only says the question again.
+    It gives up where nothing was found since the user spoke, and it says so, or calls were made that all failed; where it says
+    that it knows too little for all that was found; and where it only says the question again.
 
     Args:
         reply: what the model said.
@@ -68,14 +79,23 @@ def asked_first(
         return reply
     at, given = since_the_user_spoke(messages)
     question = messages[at].text.strip() if at >= 0 else ""
-    is_given_up = text.strip() == question or (
-        not any(result.ok for result in given) and (bool(given) or gives_up(text))
+    is_given_up = (
+        _says_again(text, question)
+        or (not any(result.ok for result in given) and (bool(given) or gives_up(text)))
+        or _KNOWS_NOT.search(text[:_LOOKED_AT]) is not None
     )
     if not question or not is_given_up:
         return reply
     called = {result.name for result in given}
     calls = [_asking(tool, question, text, new_id()) for tool in sources if tool.name not in called]
     return replace(reply, calls=tuple(calls), text="") if calls else reply
+
+
+def _says_again(text: str, question: str) -> bool:
+    """Whether an answer holds nothing but the question's own words: "the orchestra plays on the open day"."""
+    said = nouns(text[:_LONGEST_QUESTION])
+    is_short = len(text) <= _LONGEST_QUESTION
+    return text.strip() == question or (is_short and bool(said) and said <= nouns(question))
 
 
 def _asking(tool: Tool, question: str, said: str, call_id: str) -> ToolCall:
