@@ -46,7 +46,11 @@ def _no_handler_is_left():
     yield
     for logger, handlers in zip(loggers, before, strict=True):
         left = [handler for handler in logger.handlers if handler not in handlers]
-        left = [handler for handler in left if "pytest" not in type(handler).__module__]
+        left = [
+            one
+            for one in left
+            if "pytest" not in type(one).__module__ and not isinstance(one, logging.NullHandler)
+        ]
         for handler in left:
             logger.removeHandler(handler)
         assert not left, f"{logger.name} has a handler more than before: {left}"
