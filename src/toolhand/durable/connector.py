@@ -42,6 +42,8 @@ class Connector(connector.BaseAsyncConnector):
     def __init__(self, url: str) -> None:
         self._url = url
         self._pool: Any = None
+        self._parameters: dict[str, Sequence[Any]] = {}
+        """What the server reads at each place of a statement: asked once, as asking is a round trip and a plan of its own."""
 
     async def open_async(self, pool: Any = None) -> None:
         """Opens it in the running loop."""
@@ -87,9 +89,12 @@ class Connector(connector.BaseAsyncConnector):
         statement, names = _numbered(query)
         with _told():
             async with self._pool.acquire(timeout=_PATIENCE_SECONDS) as connection:
-                prepared = await connection.prepare(statement)
+                parameters = self._parameters.get(statement)
+                if parameters is None:
+                    parameters = (await connection.prepare(statement)).get_parameters()
+                    self._parameters[statement] = parameters
                 values = [arguments[name] for name in names]
-                rows = await prepared.fetch(*map(_fitting, values, prepared.get_parameters()))
+                rows = await connection.fetch(statement, *map(_fitting, values, parameters))
         return [dict(row) for row in rows]
 
     async def listen_notify(self, on_notification: connector.Notify, channels: Iterable[str]) -> None:
