@@ -84,6 +84,7 @@ def test_the_model_is_left_no_other_tool():
     written = str(request.grammar)
     assert "read_table" in written
     assert "query" not in written
+    assert "answer" in written  # nobody is forced to call: "I have renamed stock.csv, thanks"
 
 
 def test_hostile_words_cost_no_time():

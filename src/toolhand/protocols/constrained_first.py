@@ -4,7 +4,7 @@ Small models call the right tools most surely under a schema, where they decide 
 they ask for the same again there, and answer in worse words than in their own form. So a turn is constrained until a call of it
 had a result, and native from there on, except where that result opens a step: where it has just told an id that a further tool
 asks for, the next step is decided under the schema as well, and where the user asked for something that only a further tool
-speaks of, or names a file that a tool lists, that tool is called.
+speaks of, that tool is called. Where the user names a file, the tools that list it are the only ones that may be.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class ConstrainedFirst(Constrained):
         if choice.mode == "auto" and (asked := steps_asked_for(messages, tools, choice)):
             choice = ToolChoice("required", asked)
         if choice.mode == "auto" and (named := tools_of_named_files(messages, tools, choice)):
-            choice = ToolChoice("required", named)
+            choice = ToolChoice("auto", named)
         has_more = choice.mode == "auto" and opens_a_step(messages, tools)
         if choice.mode == "required" or has_more or not has_result(messages):
             return Constrained.render(self, messages, tools, choice, language)

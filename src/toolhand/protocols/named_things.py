@@ -28,7 +28,7 @@ _LONGEST_LOOKED_AT: Final = 4_000
 def tools_of_named_files(
     messages: Sequence[Message], tools: ToolCollection, choice: ToolChoice
 ) -> tuple[str, ...]:
-    """The tools that list a file which the user has just named, where nothing was called yet and all they do is read.
+    """The tools that list a file which the user has just named, where nothing was called yet and all that they do is read.
 
     None where a tool that writes takes such a file too: it is for the model to say which is meant.
     """
