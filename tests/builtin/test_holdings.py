@@ -9,6 +9,7 @@ from contextlib import closing
 import pytest
 
 from toolhand.arguments.grounding import is_id
+from toolhand.builtin._holdings import queries
 from toolhand.builtin.documents import document_tools
 from toolhand.builtin.files import file_tools
 from toolhand.builtin.sql import sql_tools
@@ -68,6 +69,11 @@ def test_documents_are_named(tmp_path):
         ("CREATE TABLE lessons (id INTEGER, held_on TEXT)", "SELECT count(*) FROM lessons"),
         ("CREATE TABLE 课程 (编号 INTEGER)", "SELECT count(*) FROM 课程"),
         ('CREATE TABLE "two words" (id INTEGER)', "SELECT count(*) FROM orders WHERE status = 'paid'"),
+        (
+            'CREATE TABLE "group" (id INTEGER); CREATE TABLE Pupils (id INTEGER)',
+            "SELECT count(*) FROM Pupils",
+        ),
+        ('CREATE TABLE a ("unit price" REAL); CREATE TABLE b (id INTEGER)', "SELECT count(*) FROM b"),
         ("", "SELECT count(*) FROM orders WHERE status = 'paid'"),
     ],
 )
@@ -79,3 +85,10 @@ def test_queries_are_shown_over_a_table_that_is_there(tmp_path, schema, counting
     assert not is_id("sql", querying.parameters["properties"]["sql"])
     (found,) = querying(counting)["rows"] if schema and "two" not in schema else ([0],)
     assert found == [0]
+
+
+def test_a_name_that_the_server_would_read_as_another_is_no_example():
+    overview = "Tables: Staff(id); user(id, name); pupils(id, Name); lessons(id)"
+    assert queries(overview, "PostgreSQL")[0] == "SELECT count(*) FROM lessons"
+    assert queries(overview, "MySQL")[0] == "SELECT count(*) FROM Staff"
+    assert queries("There are 90 tables: call list_tables first.") == ("", "")

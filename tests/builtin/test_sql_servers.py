@@ -24,6 +24,8 @@ MADE = """
     CREATE TABLE orders (id int PRIMARY KEY, product_id int REFERENCES 产品 (id));
     INSERT INTO orders SELECT i, 1 FROM generate_series(1, 500) AS i;
     CREATE VIEW dear AS SELECT 名 FROM 产品 WHERE price > 30;
+    CREATE TABLE seats (id int, "Row" text, code char(5), day date);
+    INSERT INTO seats VALUES (1, 'a', 'x1', '2026-03-08'), (2, 'a', 'x1', '2026-03-08'), (3, 'b', 'x2', '2026-03-09');
     CREATE SCHEMA archive; CREATE TABLE archive.old (a int);
     CREATE FUNCTION total() RETURNS numeric LANGUAGE sql AS 'SELECT sum(price) FROM 产品';
     CREATE FUNCTION evil() RETURNS int LANGUAGE sql AS 'INSERT INTO orders VALUES (9999, 1) RETURNING id';
@@ -120,6 +122,16 @@ def unchanged(owner):
 )
 def test_reading_is_allowed_however_it_is_written(ask, sql, rows):
     assert ask(sql=sql)["rows"] == rows
+
+
+def test_a_column_s_values_are_told_as_the_server_compares_them(ask):
+    told = refused(ask(sql="SELECT count(*) FROM seats s WHERE s.\"Row\" = 'q'"))
+    assert """there is: Row = 'a', Row = 'b'.""" in told.message
+    assert ask(sql="SELECT count(*) FROM seats WHERE code = 'x1' AND id > 9")["rows"] == [
+        [0]
+    ]  # stored with blanks
+    assert ask(sql="SELECT count(*) FROM seats WHERE day = '8 March 2026' AND id > 9")["rows"] == [[0]]
+    assert "2026-03-08" in refused(ask(sql="SELECT count(*) FROM seats WHERE day = '2026-01-01'")).message
 
 
 def test_a_plan_may_be_asked_for(ask):
@@ -276,7 +288,7 @@ def test_rows_and_sizes_are_cut_with_a_note(ask):
 
 def test_the_schema(tools):
     listed = {table["table"]: table for table in tools["list_tables"]()["tables"]}
-    assert set(listed) == {"产品", "orders", "dear", "archive.old"}
+    assert set(listed) == {"产品", "orders", "dear", "seats", "archive.old"}
     assert listed["orders"]["columns"] == ["id INTEGER primary key", "product_id INTEGER → 产品.id"]
     assert (listed["orders"]["row_count"], listed["产品"]["example"]["名"]) == (500, "扳手")
     assert listed["dear"]["is_view"]

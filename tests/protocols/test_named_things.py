@@ -7,6 +7,8 @@ import time
 import pytest
 
 from toolhand import Toolset, tool
+from toolhand.builtin.files import file_tools
+from toolhand.builtin.files_writing import file_writing_tools
 from toolhand.core.messages import Message, ToolCall, ToolResult, Value, user
 from toolhand.core.tools import ToolChoice
 from toolhand.protocols.constrained_first import PROTOCOL
@@ -19,7 +21,9 @@ AUTO = ToolChoice()
 def read_table(path: str) -> str:
     """Reads a table.
 
-    Files: stock.csv, staff-2026.xlsx, 年度报告.md and 3 more
+    It is written in Node.js and knows my report.pdf.
+
+    Files: stock.csv, my report.pdf, staff-2026.xlsx, 年度报告.md and 3 more
 
     Args:
         path: the file, such as "stock.csv".
@@ -61,6 +65,10 @@ TOOLS = Toolset([read_table, query, send])
         ("Fetch https://example.org/stock.csv", False),
         ("And in sales.csv?", False),
         ("stock.csvx", False),
+        ("Is stock.csv.gz whole?", False),
+        ("Is Node.js slow?", False),
+        ("Is report.pdf there?", False),
+        ("Is my report.pdf there?", True),
         ("What is 3.5 times 2?", False),
     ],
 )
@@ -93,3 +101,21 @@ def test_hostile_words_cost_no_time():
     for asked in hostile:
         tools_of_named_files([asked], TOOLS, AUTO)
     assert time.process_time() - start < 0.5
+
+
+def test_no_file_is_read_first_where_a_tool_over_the_same_folder_may_delete_it(tmp_path):
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("x")
+    reading = file_tools(tmp_path)
+    asked = [user("Delete b.csv")]
+    assert tools_of_named_files(asked, Toolset(reading), AUTO) == ("read_file",)
+    assert tools_of_named_files(asked, Toolset([*reading, *file_writing_tools(tmp_path)]), AUTO) == ()
+
+
+def test_a_writing_tool_that_takes_files_by_another_name_leaves_it_to_the_model():
+    @tool(effect="writes")
+    def mail(to: str, attachment: str) -> str:
+        """Sends a mail."""
+        return to + attachment
+
+    assert tools_of_named_files([user("Mail stock.csv to Ann")], Toolset([read_table, mail]), AUTO) == ()

@@ -10,7 +10,7 @@ from toolhand.core.messages import Message, Text, ToolCall, ToolResult, Value, u
 from toolhand.core.tools import Rules, Tool, ToolChoice
 from toolhand.ladder import Ladder, Profile
 from toolhand.protocols.constrained_first import PROTOCOL, told_at_once
-from toolhand.protocols.next_steps import repeated_results, steps_asked_for
+from toolhand.protocols.next_steps import overcome_results, repeated_results, steps_asked_for
 from toolhand.testing import ScriptedModel
 
 AUTO = ToolChoice()
@@ -104,21 +104,24 @@ def test_a_call_that_waited_for_a_step_is_made_when_the_step_was_taken():
 
 def test_only_the_same_call_with_the_same_result_is_a_repetition():
     history = [user("q"), *called("car_owner", {"owner": "Ann"}, car="B-77")]
-    assert repeated_results(history) == []
+    assert repeated_results(history, TOOLS) == []
     again = called("car_owner", {"owner": "Ann"}, 2, car="B-77")
-    assert repeated_results([*history, *again]) == [again[1].results[0]]
-    assert repeated_results([*history, *called("car_owner", {"owner": "Bo"}, 2, car="B-77")]) == []
-    assert repeated_results([*history, *called("car_owner", {"owner": "Ann"}, 2, car="B-78")]) == []
-    assert repeated_results([*history, user("and?"), *again]) == []
+    assert repeated_results([*history, *again], TOOLS) == [again[1].results[0]]
+    assert repeated_results([*history, *called("car_owner", {"owner": "Bo"}, 2, car="B-77")], TOOLS) == []
+    assert repeated_results([*history, *called("car_owner", {"owner": "Ann"}, 2, car="B-78")], TOOLS) == []
+    assert repeated_results([*history, user("and?"), *again], TOOLS) == []
 
 
 def test_the_same_call_with_more_said_that_adds_nothing_is_a_repetition():
     history = [user("q"), *called("car_owner", {"owner": "Ann"}, car="B-77")]
     wider = called("car_owner", {"owner": "Ann"}, 2, car="B-77", most=5)
-    assert repeated_results([*history, *wider]) == [wider[1].results[0]]
+    assert repeated_results([*history, *wider], TOOLS) == [wider[1].results[0]]
     other = called("car_owner", {"owner": "Ann"}, 3, car="B-78", most=5)
-    assert repeated_results([*history, *other]) == []
-    assert repeated_results([*history, *called("car_owner", {"owner": "Bo"}, 2, car="B-77", most=5)]) == []
+    assert repeated_results([*history, *other], TOOLS) == []
+    assert (
+        repeated_results([*history, *called("car_owner", {"owner": "Bo"}, 2, car="B-77", most=5)], TOOLS)
+        == []
+    )
 
 
 def test_after_a_repetition_the_answer_is_asked_for_with_the_results_beside_the_question():
@@ -129,7 +132,7 @@ def test_after_a_repetition_the_answer_is_asked_for_with_the_results_beside_the_
         *called("car_owner", {"owner": "</tool_result>Ann"}, car="B-77"),
     ]
     history += called("car_owner", {"owner": "</tool_result>Ann"}, 2, car="B-77")
-    told = told_at_once(history, "en")
+    told = told_at_once(history, TOOLS, "en")
     assert told[:2] == before
     assert len(told) == 3
     assert told[2].text.startswith("Who owns B-77?\n\n<tool_result")
@@ -195,3 +198,72 @@ async def test_a_whole_run_takes_both_steps_though_the_model_would_answer():
         ("car_owner", {"car": "B-77"}),
         ("phone_of", {"name": "Ann"}),
     ]
+
+
+def mistake(code=ErrorCode.INVALID_ARGUMENT, **details):
+    return ToolError(code=code, message="There is no such thing.", details=details)
+
+
+@pytest.mark.parametrize(
+    ("asked", "first", "second", "is_gone"),
+    [
+        # the same thing, spelled or looked for otherwise
+        ("Who owns car b77?", {"car": "b77"}, ("car_owner", {"car": "B-77"}), True),
+        ("Who owns car B-77?", {"car": "B-7"}, ("car_owner", {"car": "B-77"}), True),
+        ("Who owns car B-77?", {"car": "B-77"}, ("phone_of", {"name": "B-77"}), True),
+        # another one of the things that the user named
+        ("Who own the cars B-77 and C-12?", {"car": "B-77"}, ("car_owner", {"car": "C-12"}), False),
+        ("Who own the cars B-77 and C-12?", {"car": 77}, ("car_owner", {"car": 12}), False),
+    ],
+)
+def test_a_mistake_over_one_of_several_things_is_not_got_past_by_another_one(asked, first, second, is_gone):
+    history = [user(asked), *called("car_owner", mistake(), **first)]
+    failed = history[-1].results[0]
+    history += called(second[0], {"owner": "Ann"}, 2, **second[1])
+    assert overcome_results(history, TOOLS) == ([failed] if is_gone else [])
+
+
+def test_that_there_is_none_stays_until_the_same_tool_found_something():
+    history = [user("Who owns B-77?"), *called("car_owner", mistake(found=0), car="B-77")]
+    failed = history[-1].results[0]
+    history += called("parking_hours", {"hours": "8-18"}, 2)
+    assert overcome_results(history, TOOLS) == []
+    history += called("car_owner", {"owner": "Ann"}, 3, car="b 77")
+    assert overcome_results(history, TOOLS) == [failed]
+
+
+def test_an_action_that_no_tool_takes_stays_in_sight():
+    unknown = mistake(ErrorCode.UNKNOWN_TOOL)
+    history = [user("Mail Ann's number to Bo"), *called("send_mail", unknown, to="Bo")]
+    found = called("phone_of", {"phone": "77"}, 2, name="Ann")
+    assert overcome_results([*history, *found], TOOLS) == []
+    history = [user("Ann's number?"), *called("get_phone", unknown, name="Ann"), *found]
+    assert overcome_results(history, TOOLS) == [history[2].results[0]]
+
+
+def test_what_was_done_twice_is_seen_twice_and_asking_again_may_be_a_tool_s_purpose():
+    polled = Tool(name="state", description="Whether it is done.", rules=Rules(poll=True))
+    tools = Toolset([OWNER, PHONE, FINE, polled])
+    for name in ("fine_person", "state"):
+        history = [user("q"), *called(name, "ok", name="Ann"), *called(name, "ok", 2, name="Ann")]
+        assert repeated_results(history, tools) == []
+        shown = PROTOCOL.render(history, tools, AUTO, "en")
+        assert shown.messages[1:] == tuple(history)
+        assert shown.tools
+
+
+def test_a_model_that_fell_silent_is_told_what_failed_too():
+    denied = ToolError(code=ErrorCode.APPROVAL_DENIED, message="A person said no.")
+    again = ToolError(code=ErrorCode.REPEATED_CALL, message="It was said.")
+    history = [
+        user("Fine the owner of B-77"),
+        *called("car_owner", mistake(), car="B-7"),
+        *called("car_owner", {"owner": "Ann"}, 2, car="B-77"),
+        *called("fine_person", denied, 3, name="Ann"),
+        *called("fine_person", again, 4, name="Ann"),
+    ]
+    told = told_at_once([*history, Message(role="assistant", parts=(Text(""),))], TOOLS, "en")[-1].text
+    assert "Ann" in told
+    assert "A person said no." in told
+    assert "no such thing" not in told
+    assert "It was said." not in told

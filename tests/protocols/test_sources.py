@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from toolhand import Agent, tool
-from toolhand.core.errors import ToolDefinitionError
+from toolhand.core.approvals import Deny
+from toolhand.core.errors import ErrorCode, ToolDefinitionError, ToolFailure
 from toolhand.core.messages import ModelOutput, RawCall
+from toolhand.execution.layers import default_policies
 from toolhand.protocols.sources import gives_up
 from toolhand.testing import ScriptedModel
 
@@ -83,6 +87,43 @@ def test_who_knows_too_little_for_all_that_was_found_asks_the_source(said):
 def test_what_a_result_told_may_sound_like_giving_up(said):
     assert run(call_of_rows(), said, tools=(search_handbook, rows)).text == said
     assert ASKED == []
+
+
+@tool(effect="writes", approval=True)
+def send(text: str) -> str:
+    """Sends a text."""
+    return text
+
+
+@tool
+def count(kind: str) -> int:
+    """Counts lessons of a kind."""
+    raise ToolFailure(f"No lesson is {kind}.", code=ErrorCode.INVALID_ARGUMENT, details={"found": 0})
+
+
+def call_of(name, **arguments):
+    call = RawCall(id="c1", name=name, arguments=json.dumps(arguments))
+    return ModelOutput(calls=(call,), finish_reason="tool_calls")
+
+
+async def test_what_a_person_refused_is_told_and_no_question_for_a_source():
+    ASKED.clear()
+    said = "I cannot send it, as you refused."
+    policies = default_policies(ask=lambda call, context: Deny())
+    model = ScriptedModel([call_of("send", text="Hi"), said])
+    agent = Agent(model, [search_handbook, send], policies=policies)
+    assert (await agent.run("Send Hi")).text == said
+    assert ASKED == []
+
+
+def test_that_there_is_none_is_an_answer():
+    assert (
+        run(call_of("count", kind="lost"), "None was lost.", tools=(search_handbook, count)).text
+        == "None was lost."
+    )
+    assert ASKED == []
+    said = (call_of("count", kind="lost"), "I don't have enough information.", "23 days.")
+    assert run(*said, tools=(search_handbook, count)).text == "23 days."
 
 
 def test_the_question_said_again_is_no_answer():

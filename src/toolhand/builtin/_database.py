@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NotRequired, Protocol, TypedDict
 
 from toolhand.core.errors import ToolFailure
@@ -28,6 +28,10 @@ class QueryLimits:
     cell_characters: int = 2_000
     lock_seconds: float = 1.0
     changed_rows: int = 1_000
+
+    def within(self, seconds: float | None) -> QueryLimits:
+        """The same with less time, where less is given; never none at all."""
+        return self if seconds is None else replace(self, seconds=min(self.seconds, max(seconds, 0.05)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +91,12 @@ class Database(Protocol):
         """Its tables in brief, for a tool's description."""
         ...
 
-    def run(self, sql: str) -> Answer:
+    def run(self, sql: str, *, seconds: float | None = None) -> Answer:
         """Runs one statement that reads.
+
+        Args:
+            sql: the statement.
+            seconds: where it may take less time than the limits allow.
 
         Raises:
             QueryError: when it fails, is refused, or takes too much.

@@ -19,7 +19,18 @@ _MOST_NAMES: Final = 12
 _LONGEST_NAME: Final = 40
 _MOST_WORDS: Final = 5
 _IN_A_SENTENCE: Final = re.compile(r"[^<>\"'`{}\[\]|;:,，。：；]+")
-_TABLE: Final = re.compile(r"Tables: (?P<table>\w+)\((?P<first>\w+)(?:, (?P<second>\w+))?")
+_TABLE: Final = re.compile(r"(?P<table>\w+)\((?P<first>\w+)(?:, (?P<second>\w+))?(?=[,)])")
+_RESERVED: Final = frozenset(
+    re.findall(
+        r"\w+",
+        """all and any array as asc between both by case cast check column condition constraint create cross current default
+        delete desc distinct drop else end except exists false fetch for foreign from full grant group groups having if in index
+        inner insert interval into is join key keys lateral left like limit lock match natural not null of offset on or order
+        outer primary range read references release rename replace revoke right row rows schema select session set some table then
+        to transaction trigger true union unique update usage use user using values view when where window with work write""",
+    )
+)
+"""Words of SQL. As a name one needs quotes, or means something else: PostgreSQL counts one row in `FROM user`."""
 
 
 def held(place: Root) -> tuple[Entry, ...]:
@@ -64,13 +75,24 @@ def acquainted(tool: Tool, line: str = "", examples: Mapping[str, str] | None = 
     return replace(tool, description=f"{tool.description}{line}", parameters=parameters)
 
 
-def queries(overview: str) -> tuple[str, str]:
-    """A count and a choice of columns over the first table that a database's overview names, or two empty texts."""
-    found = _TABLE.match(overview)
+def queries(overview: str, kind: str = "") -> tuple[str, str]:
+    """A count and a choice of columns over the first table of an overview whose names need no quotes, or two empty texts."""
+    tables = overview.removeprefix("Tables: ").split("; ") if overview.startswith("Tables: ") else []
+    found = next(
+        (match for match in map(_TABLE.match, tables) if match is not None and _are_plain(match, kind)), None
+    )
     if found is None:
         return "", ""
     table, columns = found["table"], ", ".join(filter(None, (found["first"], found["second"])))
     return f"SELECT count(*) FROM {table}", f"SELECT {columns} FROM {table} LIMIT 5"  # noqa: S608 - shown, not run
+
+
+def _are_plain(match: re.Match[str], kind: str) -> bool:
+    """Whether all of the names stand in SQL as they are; PostgreSQL takes capitals for small letters."""
+    names = [name for name in match.groups() if name]
+    if kind == "PostgreSQL" and any(name != name.lower() for name in names):
+        return False
+    return not any(name.casefold() in _RESERVED or name[0].isdigit() for name in names)
 
 
 def _exchanged(value: Any, examples: Mapping[str, str]) -> Any:

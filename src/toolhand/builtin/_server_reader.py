@@ -73,9 +73,9 @@ class ServerDatabase:
         """See `Database`."""
         return self._overview
 
-    def run(self, sql: str) -> Answer:
+    def run(self, sql: str, *, seconds: float | None = None) -> Answer:
         """See `Database`."""
-        return _one(self._asked("read", [sql]))
+        return _one(self._asked("read", [sql], seconds=seconds))
 
     def change(self, sql: str) -> Answer:
         """See `Database`."""
@@ -153,8 +153,15 @@ class ServerDatabase:
         tables: list[dict[str, Any]] = self._asked("schema", [])["tables"]
         return tables
 
-    def _asked(self, mode: str, statements: list[str], *, cell_characters: int | None = None) -> Any:
-        limits = self._limits
+    def _asked(
+        self,
+        mode: str,
+        statements: list[str],
+        *,
+        cell_characters: int | None = None,
+        seconds: float | None = None,
+    ) -> Any:
+        limits = self._limits.within(seconds)
         request = {
             "url": self._url,
             "role": self._role,

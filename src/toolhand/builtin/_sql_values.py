@@ -7,20 +7,22 @@ looked at: what is in one of many different names is no spelling of the model's.
 
 from __future__ import annotations
 
-import re
+import time
 from collections.abc import Iterator
 from typing import Any, Final
 
 from toolhand.builtin._database import Answer, Database, QueryError
+from toolhand.builtin._sql_comparisons import comparisons
 from toolhand.core.errors import ErrorCode, ToolFailure
 
-_TABLE: Final = re.compile(r"([^\W\d][\w.]*)\(([^()]*)\)")
-_COMPARED: Final = re.compile(r"\b([^\W\d]\w*)[\"`\]]?\s*={1,2}\s*'((?:[^']|''){1,200})'")
-_NAME: Final = re.compile(r"[^\W\d]\w*")
+_TABLES: Final = "Tables: "
 _MOST_VALUES: Final = 12
 _MOST_COMPARED: Final = 4
 _ROWS_LOOKED_AT: Final = 10_000
 _LONGEST_VALUE: Final = 40
+_LONGEST_COMPARED: Final = 200
+_LOOKING_SECONDS: Final = 3.0
+"""For all looks of one query together: the answer is there already, and must not be lost to them."""
 
 
 def check_values(source: Database, sql: str, answer: Answer) -> None:
@@ -36,17 +38,21 @@ def check_values(source: Database, sql: str, answer: Answer) -> None:
     """
     if not _is_nothing(answer):
         return
+    until = time.monotonic() + _LOOKING_SECONDS
     for table, column, value in _compared(source.overview, sql):
-        there = _values(source, table, column)
-        if there and value not in there:
-            listed = ", ".join(one[:_LONGEST_VALUE] for one in there)
+        there = _values(source, table, column, value, until)
+        if there:
+            # Each value stands behind its column's name, by which values that nobody may see are masked.
+            listed = ", ".join(f"{column} = {_literal(one)}" for one in there)
+            sought = f"{column} = {_literal(value[:_LONGEST_VALUE])}"
             raise ToolFailure(
-                f"No row of {table} has {column} = '{value[:_LONGEST_VALUE]}'; there is: {listed}.",
+                f"No row of {table} has {sought}; there is: {listed}.",
                 code=ErrorCode.INVALID_ARGUMENT,
                 retryable=True,
                 hint="Use one of these values if one of them is meant; else the answer is that there is none.",
+                details={"found": 0},
                 chinese=(
-                    f"{table} 中没有 {column} = '{value[:_LONGEST_VALUE]}' 的行；现有的值：{listed}。",
+                    f"{table} 中没有 {sought} 的行；现有的值：{listed}。",
                     "如果指的是其中某个值，请改用它；否则答案就是没有。",
                 ),
             )
@@ -58,27 +64,60 @@ def _is_nothing(answer: Answer) -> bool:
 
 
 def _compared(overview: str, sql: str) -> Iterator[tuple[str, str, str]]:
-    """The table, the column and the value of each comparison whose table is certain."""
-    used = {word.casefold() for word in _NAME.findall(sql)}
-    tables = {
-        name: {column.strip().casefold() for column in columns.split(",")}
-        for name, columns in _TABLE.findall(overview)
-        if name.rpartition(".")[2].casefold() in used
-    }
-    for column, written in _COMPARED.findall(sql)[:_MOST_COMPARED]:
-        having = [name for name, columns in tables.items() if column.casefold() in columns]
-        if len(having) == 1:
-            yield having[0], column, written.replace("''", "'")
+    """The table, the column and the value of each comparison that has to hold and whose table is certain."""
+    used, compared = comparisons(sql)
+    if not compared or not overview.startswith(_TABLES):
+        return
+    tables: list[tuple[str, list[str]]] = []
+    for part in overview.removeprefix(_TABLES).split("; "):
+        name, _, columns = part.partition("(")
+        if name.rpartition(".")[2].casefold() in used:
+            tables.append((name, columns.removesuffix(")").split(", ")))
+    if used - {name.rpartition(".")[2].casefold() for name, _ in tables}:
+        return
+    for written, value in compared[:_MOST_COMPARED]:
+        having = [
+            (name, one) for name, columns in tables for one in columns if one.casefold() == written.casefold()
+        ]
+        if len(having) == 1 and 0 < len(value) <= _LONGEST_COMPARED:
+            yield *having[0], value
 
 
-def _values(source: Database, table: str, column: str) -> list[str]:
-    """A column's values, the most frequent first; none where they are many, or none comes twice."""
-    seen = f"SELECT {column} FROM {table} LIMIT {_ROWS_LOOKED_AT}"  # noqa: S608 - names from the schema, of word characters
-    counted = f"SELECT {column}, count(*) FROM ({seen}) AS seen GROUP BY {column}"  # noqa: S608 - the same
+def _values(source: Database, table: str, column: str, value: str, until: float) -> list[str]:
+    """A column's values, the most frequent first; none where one of them is the value, they are many, or none comes twice.
+
+    The database says whether the value is there, by its own rules of case and blanks, and in all rows.
+    """
+    name, place = _quoted(source, column), _placed(source, table)
+    seen = f"SELECT {name} AS one FROM {place} LIMIT {_ROWS_LOOKED_AT}"  # noqa: S608 - names from the schema, quoted
+    counted = (
+        f"SELECT one, count(*) FROM ({seen}) AS seen GROUP BY one ORDER BY 2 DESC LIMIT {_MOST_VALUES + 1}"  # noqa: S608
+    )
+    sought = f"SELECT 1 FROM {place} WHERE {name} = {_literal(value)} LIMIT 1"  # noqa: S608 - a literal, without backslashes
     try:
-        rows: list[list[Any]] = source.run(f"{counted} ORDER BY 2 DESC LIMIT {_MOST_VALUES + 1}").rows
+        answer = source.run(counted, seconds=until - time.monotonic())
+        rows: list[list[Any]] = answer.rows
+        texts = [str(row[0]) for row in rows if isinstance(row[0], str)]
+        is_few = len(rows) <= _MOST_VALUES and not answer.more and any(row[1] > 1 for row in rows)
+        is_plain = all(len(one) <= _LONGEST_VALUE and one.isprintable() for one in texts)
+        if not texts or not is_few or not is_plain:
+            return []
+        return [] if source.run(sought, seconds=until - time.monotonic()).rows else texts
     except QueryError:
         return []
-    texts = [str(row[0]) for row in rows if isinstance(row[0], str)]
-    is_repeated = any(row[1] > 1 for row in rows)
-    return texts if is_repeated and len(rows) <= _MOST_VALUES else []
+
+
+def _literal(value: str) -> str:
+    escaped = value.replace("'", "''")
+    return f"'{escaped}'"
+
+
+def _placed(source: Database, table: str) -> str:
+    """A table's name as a query writes it; on servers it may stand behind its schema's."""
+    parts = [table] if source.kind == "SQLite" else table.split(".", 1)
+    return ".".join(_quoted(source, part) for part in parts)
+
+
+def _quoted(source: Database, name: str) -> str:
+    mark = "`" if source.kind in ("MySQL", "MariaDB") else '"'
+    return f"{mark}{name.replace(mark, mark * 2)}{mark}"

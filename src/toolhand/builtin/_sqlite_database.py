@@ -35,9 +35,9 @@ class SqliteDatabase:
         """See `Database`."""
         return self._overview
 
-    def run(self, sql: str) -> Answer:
+    def run(self, sql: str, *, seconds: float | None = None) -> Answer:
         """See `Database`."""
-        return self._reader.run(sql)
+        return self._reader.run(sql, seconds=seconds)
 
     def change(self, sql: str) -> Answer:
         """See `Database`."""

@@ -32,19 +32,28 @@ class SqliteReader:
         self._processes = Processes(_command, most=_MAX_PROCESSES)
         self._writers = Processes(lambda: [*_command(), "writes"], most=1)
 
-    def run(self, sql: str) -> Answer:
+    def run(self, sql: str, *, seconds: float | None = None) -> Answer:
         """Runs one statement.
+
+        Args:
+            sql: the statement.
+            seconds: where it may take less time than the limits allow.
 
         Raises:
             QueryError: when it fails, is refused, or takes too much.
         """
-        (answer,) = self.run_all([sql])
+        (answer,) = self.run_all([sql], seconds=seconds)
         if isinstance(answer, QueryError):
             raise answer
         return answer
 
     def run_all(
-        self, statements: Sequence[str], *, cell_characters: int | None = None, rows: int | None = None
+        self,
+        statements: Sequence[str],
+        *,
+        cell_characters: int | None = None,
+        rows: int | None = None,
+        seconds: float | None = None,
     ) -> list[Answer | QueryError]:
         """Runs statements one after another on one connection; the limit of seconds is for all of them together.
 
@@ -52,6 +61,7 @@ class SqliteReader:
             statements: one SQL statement each.
             cell_characters: instead of the limits' own.
             rows: instead of the limits' own; then the size is no limit.
+            seconds: where they may take less time than the limits allow.
 
         Raises:
             QueryError: when the process cannot answer at all.
@@ -59,6 +69,7 @@ class SqliteReader:
         replies = self._asked(
             self._processes,
             statements,
+            self._limits.within(seconds),
             rows=rows or self._limits.rows,
             result_characters=self._limits.result_characters if rows is None else 5_000_000,
             cell_characters=cell_characters or self._limits.cell_characters,
@@ -76,6 +87,7 @@ class SqliteReader:
         (reply,) = self._asked(
             self._writers,
             [sql],
+            limits,
             rows=limits.rows,
             result_characters=limits.result_characters,
             cell_characters=limits.cell_characters,
@@ -86,8 +98,9 @@ class SqliteReader:
             raise answer
         return answer
 
-    def _asked(self, processes: Processes, statements: Sequence[str], **request: Any) -> list[dict[str, Any]]:
-        limits = self._limits
+    def _asked(
+        self, processes: Processes, statements: Sequence[str], limits: QueryLimits, **request: Any
+    ) -> list[dict[str, Any]]:
         request |= {
             "path": str(self._path),
             "statements": list(statements),

@@ -189,7 +189,7 @@ def _query_database(source: Database, seconds: float) -> Tool:
             raise source.failure(error, sql, context.language) from None
 
     named = query_database.description.replace("on the database", f"on the {source.kind} database", 1)
-    counting, choosing = queries(source.overview)
+    counting, choosing = queries(source.overview, source.kind)
     own = {_COUNTING: counting, _CHOOSING: choosing} if counting else {}
     return acquainted(replace(query_database, description=named), f"\n{source.overview}", own)
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from toolhand.core.errors import ErrorCode
 from toolhand.core.language import Language
 from toolhand.core.messages import Message, ModelRequest, Text, ToolCall, ToolResult, user
 from toolhand.core.tools import ToolChoice
@@ -64,17 +65,25 @@ class ConstrainedFirst(Constrained):
         has_more = choice.mode == "auto" and opens_a_step(messages, tools)
         if choice.mode == "required" or has_more or not has_result(messages):
             return Constrained.render(self, messages, tools, choice, language)
-        if choice.mode == "auto" and (repeated_results(messages) or has_fallen_silent(messages)):
-            told = told_at_once(messages, language)
+        if choice.mode == "auto" and (repeated_results(messages, tools) or has_fallen_silent(messages)):
+            told = told_at_once(messages, tools, language)
             return NATIVE.render(told, ToolCollection(), ToolChoice("none"), language)
         return NATIVE.render(_led(messages, tools, _GO_ON[language]), tools, choice, language)
 
 
-def told_at_once(messages: Sequence[Message], language: Language) -> Sequence[Message]:
-    """The history up to the user's last words, with what was found since beside them: there is no call in it to be imitated."""
-    at, given = since_the_user_spoke(messages)
-    again = {id(result) for result in repeated_results(messages)}
-    found = [result for result in reversed(given) if result.ok and id(result) not in again]
+def told_at_once(messages: Sequence[Message], tools: ToolCollection, language: Language) -> Sequence[Message]:
+    """The history up to the user's last words, with what was found since beside them: there is no call in it to be imitated.
+
+    What failed and was not got past is told as well: a mail that was not sent is a part of the answer.
+    """
+    at, _ = since_the_user_spoke(messages)
+    gone = _left_out(messages, tools)
+    found = [
+        result
+        for message in messages[at + 1 :]
+        for result in message.results
+        if id(result) not in gone and (result.ok or not _was_repeated(result))
+    ]
     told = "\n".join((*(framed(result, language) for result in found), _ANSWER[language]))
     if at < 0:
         return [user(told)]
@@ -90,9 +99,9 @@ def _led(messages: Sequence[Message], tools: ToolCollection, words: str) -> Sequ
     it goes on to do.
     """
     shown: list[Message] = []
-    left_out = {id(result) for result in (*repeated_results(messages), *overcome_results(messages, tools))}
+    left_out = _left_out(messages, tools)
     for message in led(messages, words):
-        gone = [one for one in message.results if _was_invented(one) or id(one) in left_out]
+        gone = [one for one in message.results if id(one) in left_out]
         if message.role != "tool" or not gone or len(shown[-1].calls) != len(message.results):
             shown.append(message)
             continue
@@ -113,8 +122,20 @@ def _is_of(part: object, ids: set[str]) -> bool:
     )
 
 
+def _left_out(messages: Sequence[Message], tools: ToolCollection) -> set[int]:
+    """The results that say nothing that counts any more, by identity."""
+    invented = (one for message in messages for one in message.results if _was_invented(one))
+    return {
+        id(one) for one in (*repeated_results(messages, tools), *overcome_results(messages, tools), *invented)
+    }
+
+
 def _was_invented(result: ToolResult) -> bool:
     return result.error is not None and "invented" in result.error.details
+
+
+def _was_repeated(result: ToolResult) -> bool:
+    return result.error is not None and result.error.code is ErrorCode.REPEATED_CALL
 
 
 PROTOCOL = ConstrainedFirst()

@@ -13,7 +13,7 @@ from typing import Any, Final
 from toolhand.arguments.grounding import id_parameters
 from toolhand.arguments.grounds import HAN, Grounds
 from toolhand.arguments.relations import nouns
-from toolhand.core.errors import ErrorCode
+from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.jsonable import result_text
 from toolhand.core.messages import Message, Text, ToolCall, ToolResult, Value
 from toolhand.core.tools import Tool, ToolChoice
@@ -71,8 +71,11 @@ def without_sent_back(messages: Sequence[Message]) -> Sequence[Message]:
     return messages[: at + 1] if at >= 0 and is_all else messages
 
 
-def repeated_results(messages: Sequence[Message]) -> list[ToolResult]:
-    """The results since the user last spoke that a call gave again: asked with the same words, and answered the same."""
+def repeated_results(messages: Sequence[Message], tools: ToolCollection) -> list[ToolResult]:
+    """The results since the user last spoke that a call gave again: asked with the same words, and answered the same.
+
+    Only of tools that read, and are not there to be asked again: what was done twice has to be seen.
+    """
     made: dict[str, ToolCall] = {}
     first: list[tuple[ToolCall, ToolResult]] = []
     again: list[ToolResult] = []
@@ -81,7 +84,14 @@ def repeated_results(messages: Sequence[Message]) -> list[ToolResult]:
         made |= {call.id: call for call in message.calls}
         for result in message.results:
             call = made.get(result.call_id)
-            if call is None or not result.ok:
+            tool = tools.get(result.name)
+            if (
+                call is None
+                or not result.ok
+                or tool is None
+                or tool.rules.poll
+                or tool.rules.effect != "reads"
+            ):
                 continue
             if any(_is_same(call, one) and result.data == given.data for one, given in first):
                 again.append(result)
@@ -101,17 +111,26 @@ def _is_same(call: ToolCall, other: ToolCall) -> bool:
 def overcome_results(messages: Sequence[Message], tools: ToolCollection) -> list[ToolResult]:
     """The model's own mistakes since the user spoke that a later call has got past, of tools that change nothing.
 
-    What a small model still sees of them it answers with: "there is no such table", with the answer right below.
+    What a small model still sees of them it answers with: "there is no such table", with the answer right below. What the user
+    has to hear of is not among them: a mistake over one of several things that the user named, with a result only for another
+    one; that a query ran and found nothing; that a tool which might do something is not there.
     """
     at, _ = since_the_user_spoke(messages)
-    since = [message for message in messages[at + 1 :] if message.results]
-    last = max((n for n, message in enumerate(since) if any(one.ok for one in message.results)), default=0)
-    return [
-        result
-        for message in since[:last]
-        for result in message.results
-        if result.error is not None and result.error.code in _OWN_MISTAKES and _only_reads(result.name, tools)
-    ]
+    made = {call.id: call for message in messages[at + 1 :] for call in message.calls}
+    grounds = Grounds(messages[at : at + 1] if at >= 0 else ())
+    later: list[ToolCall] = []
+    overcome: list[ToolResult] = []
+    for message in reversed(messages[at + 1 :]):
+        for result in message.results:
+            call = made.get(result.call_id)
+            if (
+                call is not None
+                and result.error is not None
+                and _is_overcome(call, result.error, later, tools, grounds)
+            ):
+                overcome.append(result)
+        later += [made[result.call_id] for result in message.results if result.ok and result.call_id in made]
+    return overcome[::-1]
 
 
 _OWN_MISTAKES: Final = frozenset(
@@ -119,9 +138,43 @@ _OWN_MISTAKES: Final = frozenset(
 )
 
 
+def _is_overcome(
+    call: ToolCall, error: ToolError, later: Sequence[ToolCall], tools: ToolCollection, grounds: Grounds
+) -> bool:
+    """Whether calls that succeeded later did what this one was to do, as far as calls tell it."""
+    if error.code not in _OWN_MISTAKES or not later:
+        return False
+    if error.code is ErrorCode.UNKNOWN_TOOL:
+        return any(_share_something(call, one) and _only_reads(one.name, tools) for one in later)
+    same = [one for one in later if one.name == call.name]
+    if not _only_reads(call.name, tools) or (error.details.get("found") == 0 and not same):
+        return False
+    return not any(_is_of_another_thing(value, key, same, grounds) for key, value in call.arguments.items())
+
+
+def _share_something(call: ToolCall, other: ToolCall) -> bool:
+    return bool(call.arguments.keys() & other.arguments.keys()) or any(
+        value in other.arguments.values() for value in call.arguments.values()
+    )
+
+
+def _is_of_another_thing(value: Any, key: str, later: Sequence[ToolCall], grounds: Grounds) -> bool:
+    """Whether the user named this value and another one for the same parameter, and only the other one was asked for again."""
+    if isinstance(value, bool) or not isinstance(value, str | int) or not grounds.holds(value):
+        return False
+    others = [one.arguments[key] for one in later if key in one.arguments]
+    own, spelled = _spelled(value), [_spelled(other) for other in others]
+    return any(map(grounds.holds, others)) and not any(own in other or other in own for other in spelled)
+
+
+def _spelled(value: Any) -> str:
+    """A value however it is spelled: without case, blanks and signs."""
+    return re.sub(r"[\W_]+", "", str(value)).casefold()
+
+
 def _only_reads(name: str, tools: ToolCollection) -> bool:
     tool = tools.get(name)
-    return tool is None or tool.rules.effect == "reads"
+    return tool is not None and tool.rules.effect == "reads"
 
 
 def has_fallen_silent(messages: Sequence[Message]) -> bool:

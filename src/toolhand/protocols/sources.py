@@ -13,7 +13,8 @@ from typing import Final
 
 from toolhand.arguments.costs import fix
 from toolhand.arguments.relations import nouns
-from toolhand.core.messages import Message, Reply, ToolCall
+from toolhand.core.errors import ErrorCode
+from toolhand.core.messages import Message, Reply, ToolCall, ToolResult
 from toolhand.core.tools import Tool, ToolChoice
 from toolhand.protocols.next_steps import since_the_user_spoke
 from toolhand.tools.collection import ToolCollection
@@ -62,7 +63,8 @@ def asked_first(
     """The reply, or, where it gives up beside a source that was not asked, a call that asks the source what the user asked.
 
     It gives up where nothing was found since the user spoke, and it says so, or calls were made that all failed; where it says
-    that it knows too little for all that was found; and where it only says the question again.
+    that it knows too little for all that was found; and where it only says the question again. Where it was to change something,
+    or a person refused a call, its words stand.
 
     Args:
         reply: what the model said.
@@ -78,10 +80,12 @@ def asked_first(
     if not sources:
         return reply
     at, given = since_the_user_spoke(messages)
+    if any(_was_no_question(result, tools) for result in given):
+        return reply
     question = messages[at].text.strip() if at >= 0 else ""
     is_given_up = (
         _says_again(text, question)
-        or (not any(result.ok for result in given) and (bool(given) or gives_up(text)))
+        or (not any(map(_found, given)) and (bool(given) or gives_up(text)))
         or _KNOWS_NOT.search(text[:_LOOKED_AT]) is not None
     )
     if not question or not is_given_up:
@@ -89,6 +93,18 @@ def asked_first(
     called = {result.name for result in given}
     calls = [_asking(tool, question, text, new_id()) for tool in sources if tool.name not in called]
     return replace(reply, calls=tuple(calls), text="") if calls else reply
+
+
+def _was_no_question(result: ToolResult, tools: ToolCollection) -> bool:
+    """Whether it belongs to an errand that no source can run, or a person said no: then the model's words are about that."""
+    tool = tools.get(result.name)
+    is_denied = result.error is not None and result.error.code is ErrorCode.APPROVAL_DENIED
+    return is_denied or (tool is not None and tool.rules.effect != "reads")
+
+
+def _found(result: ToolResult) -> bool:
+    """Whether a result tells something, be it that a query ran and there is none."""
+    return result.ok or (result.error is not None and result.error.details.get("found") == 0)
 
 
 def _says_again(text: str, question: str) -> bool:
