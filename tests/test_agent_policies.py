@@ -15,6 +15,7 @@ from toolhand.core.errors import SettingsError
 from toolhand.core.events import TextDelta
 from toolhand.core.messages import ModelOutput, RawCall
 from toolhand.execution.layers import default_policies
+from toolhand.policies.approval import Approval
 from toolhand.policies.conditions import requires
 from toolhand.policies.permission import AccessRule, Permission
 from toolhand.testing import FakeClock, ScriptedModel
@@ -115,7 +116,7 @@ async def test_an_agreement_is_not_lost_when_the_permission_is_not_given_again(b
 
 async def test_a_role_that_is_not_given_again_loses_no_agreement():
     rules = [AccessRule(access="ask", roles="clerk")]
-    policies = [Permission(rules, default="deny")]
+    policies = [Permission(rules, default="deny"), Approval()]
     agent = Agent(ScriptedModel(script()), tools=[look, delete_order], policies=policies)
     run = await agent.run("delete order 7", session="s", roles=["clerk"])
     decisions = {pending.approval_id: Approve() for pending in run.pending}

@@ -20,6 +20,7 @@ from toolhand.core.messages import ToolCall, ToolResult
 from toolhand.core.tokens import estimate_tokens
 from toolhand.core.tools import Tool
 from toolhand.execution.dispatch import Dispatcher
+from toolhand.execution.layers import refuse_unserved
 from toolhand.execution.running import run_blocking
 from toolhand.observability import listening
 from toolhand.observability.defaults import default_sinks
@@ -382,4 +383,6 @@ def _refuse_beside(options: Sequence[str]) -> None:
 
 
 def _behind(policies: tuple[Policy, ...], tools: Iterable[Tool]) -> list[Tool]:
-    return [replace(tool, policies=policies) for tool in tools]
+    behind = list(tools)
+    refuse_unserved(behind, policies)
+    return [replace(tool, policies=policies) for tool in behind]

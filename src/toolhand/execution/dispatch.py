@@ -13,13 +13,13 @@ from typing import Final
 from toolhand.arguments.bind import bind
 from toolhand.arguments.settings import BindSettings
 from toolhand.core.context import RunContext
-from toolhand.core.errors import ErrorCode, FatalError, SessionError, StoreError, ToolError
+from toolhand.core.errors import ErrorCode, FatalError, SessionError, StoreError, ToolError, ToolFailure
 from toolhand.core.events import CallCancelled, CallFailed, CallFinished, CallStarted
 from toolhand.core.language import Language
 from toolhand.core.messages import BoundCall, ToolCall, ToolResult
 from toolhand.core.tools import Tool, ToolChoice
 from toolhand.execution.invoke import invoke
-from toolhand.execution.layers import default_policies
+from toolhand.execution.layers import default_policies, refuse_unserved
 from toolhand.policies import Offering, Policy, Recalling, chain, offering
 from toolhand.policies.conditions import conditions, note_success
 from toolhand.policies.redact import refusal
@@ -84,6 +84,8 @@ class Dispatcher:
         languages: tuple[Language, ...] = ("en", "zh")
         self.settings = {language: replace(settings, language=language) for language in languages}
         self.policies = tuple(default_policies(rebind=self.rebind) if policies is None else policies)
+        if policies is not None:
+            refuse_unserved((tool for tool in tools if tool.policies is None), self.policies)
         self._way = chain(self.policies, invoke)
         self.layers = self._way.layers
         self._most_parallel = most_parallel
@@ -108,7 +110,9 @@ class Dispatcher:
         context.emit(CallStarted(call=bound.call, tool=bound.tool))
         started = time.monotonic()
         try:
-            result = await self._way(bound, context)
+            result = _given(await self._way(bound, context))
+        except ToolFailure as failure:  # a policy's own words
+            result = bound.answer(failure.told(context.language))
         except Exception as error:
             if isinstance(error, _ENDING):
                 context.emit(
@@ -262,6 +266,16 @@ def _broken(call: BoundCall, context: RunContext, error: Exception) -> ToolResul
     message = said.format(name=call.tool.name)
     failure = ToolError(code=code, message=message, hint="" if is_safe else unknown)
     return call.answer(failure, exception=type(error).__name__)
+
+
+def _given(result: object) -> ToolResult:
+    """What the layers around a tool gave, where it is a result."""
+    if isinstance(result, ToolResult):
+        return result
+    kind = type(result).__name__
+    raise TypeError(
+        f"a policy returned {kind} instead of a ToolResult: return what `proceed` gives, or `call.answer(…)`"
+    )
 
 
 def _first(raised: BaseExceptionGroup[BaseException]) -> BaseException:

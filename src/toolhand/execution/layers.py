@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
+from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
+from toolhand.core.tools import Tool
 from toolhand.policies import Policy
 from toolhand.policies.approval import Approval, Ask, Rebind
 from toolhand.policies.circuit_breaker import CircuitBreaker
@@ -14,7 +18,7 @@ from toolhand.policies.fallback import Fallback
 from toolhand.policies.idempotency import Idempotency
 from toolhand.policies.permission import AccessRule, Permission
 from toolhand.policies.rate_limit import RateLimit
-from toolhand.policies.redact import redact
+from toolhand.policies.redact import Redact, redact
 from toolhand.policies.retry import Retry
 from toolhand.policies.sharing import SYSTEM_CLOCK, Clock, SharedPlaces, SharedState
 from toolhand.policies.sharing.memory import MemoryState
@@ -56,3 +60,51 @@ def default_policies(
         timeout,
         conditions,
     )
+
+
+_SERVED_BY: Final[Mapping[str, Any]] = {
+    "permission": Permission,
+    "approval": Approval,
+    "sensitive": Redact,
+    "timeout": timeout,
+    "rate_limit": RateLimit,
+    "concurrency": Concurrency,
+    "before": conditions,
+    "after": conditions,
+}
+"""The policy that reads each rule by which a tool guards something."""
+
+
+def refuse_unserved(tools: Iterable[Tool], policies: Sequence[Policy]) -> None:
+    """Refuses policies that leave out what a tool declares: an approval that nobody asks for is worse than none.
+
+    A policy of a user's own that reads a rule says so: `serves = {"approval"}`. No policies at all are somebody's clear word.
+
+    Args:
+        tools: those behind the policies.
+        policies: given instead of the default ones.
+
+    Raises:
+        SettingsError: when a rule is read by no policy; it names the tool, the rule and the way out.
+    """
+    if not policies:
+        return
+    served = {
+        rule
+        for policy in policies
+        for rule, kind in _SERVED_BY.items()
+        if policy is kind
+        or (isinstance(kind, type) and isinstance(policy, kind))
+        or rule in getattr(policy, "serves", ())
+    }
+    for tool in tools:
+        for rule in _SERVED_BY.keys() - served if len(served) < len(_SERVED_BY) else ():
+            if getattr(tool.rules, rule) not in (None, False, "", (), frozenset()):
+                raise SettingsError(
+                    say(
+                        f"the tool '{tool.name}' declares `{rule}`, which none of the policies given reads: they take the place "
+                        f"of the default ones, so give [yours, *default_policies()] (from toolhand.execution.layers)",
+                        f"工具“{tool.name}”声明了 `{rule}`，而给出的 policies 都不读取它：它们会取代默认策略，"
+                        f"请写成 [自己的策略, *default_policies()]（来自 toolhand.execution.layers）",
+                    )
+                )
