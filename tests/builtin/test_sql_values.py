@@ -198,7 +198,7 @@ async def test_values_that_nobody_may_see_are_masked_as_in_rows(shop_path, sensi
     result = await Toolset([guarded]).call("query_database", {"sql": sql})
     assert result.error is not None
     assert "[masked" in result.error.message
-    assert not any(one in result.error.sentence for one in ("hunter2", "'sold'", "'new'"))
+    assert not any(one in result.error.sentence for one in ("hunter2", "sold", "new"))
 
 
 def test_looks_that_take_too_long_leave_the_answer_alone(tmp_path, monkeypatch):
