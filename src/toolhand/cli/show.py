@@ -97,8 +97,10 @@ class Show:
                 mark = "[green]←[/]" if result.ok else "[red]←[/]"
                 took = f" [dim]({seconds:.2f} s)[/dim]" if self.is_verbose else ""
                 self.err.print(f"{mark} {shown(text)}{took}")
-            case CallFailed(exception=error):
-                if self.is_verbose:
+            case CallFailed(exception=error, is_expected=is_expected):
+                if (
+                    self.is_verbose and is_expected
+                ):  # the others are told without a word of ours: observability/unheard.py
                     self.err.print(f"[red]{type(error).__name__}: {shown(str(error))}[/]")
             case LimitReached(limit=limit):
                 self.err.print(f"[yellow]{say('limit reached', '已达到上限')}: {limit}[/]")

@@ -195,11 +195,14 @@ class CallFailed:
         call: the call.
         exception: the exception, with its traceback.
         tool: its tool.
+        is_expected: whether nothing has to be mended in the program: a reading tool says what is wrong with what was asked, or
+            what failed may pass by itself.
     """
 
     call: ToolCall
     exception: BaseException
     tool: Tool | None = None
+    is_expected: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

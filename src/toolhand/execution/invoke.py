@@ -224,8 +224,9 @@ def _raised(
 ) -> ToolResult:
     if isinstance(error, ToolExit):
         error = error.error
-    context.emit(CallFailed(call=call.call, exception=error, tool=call.tool))
     found = fault(error, call.tool)
+    is_expected = found.retryable or found.word == "stopped" or _is_about_the_call(found, call.tool)
+    context.emit(CallFailed(call=call.call, exception=error, tool=call.tool, is_expected=is_expected))
     words, wait = _WORDS[context.language], found.details.get("retry_after")
     message = words[found.word].format(
         name=call.tool.name,
