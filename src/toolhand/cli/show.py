@@ -100,7 +100,7 @@ class Show:
             case CallFailed(exception=error, is_expected=is_expected):
                 if (
                     self.is_verbose and is_expected
-                ):  # the others are told without a word of ours: observability/unheard.py
+                ):  # the others are told without a word of ours: redaction/unheard.py
                     self.err.print(f"[red]{type(error).__name__}: {shown(str(error))}[/]")
             case LimitReached(limit=limit):
                 self.err.print(f"[yellow]{say('limit reached', '已达到上限')}: {limit}[/]")

@@ -14,7 +14,7 @@ from toolhand.arguments.bind import bind
 from toolhand.arguments.settings import BindSettings
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, FatalError, SessionError, StoreError, ToolError, ToolFailure
-from toolhand.core.events import CallCancelled, CallFailed, CallFinished, CallStarted
+from toolhand.core.events import CallCancelled, CallFinished, CallStarted
 from toolhand.core.language import Language
 from toolhand.core.messages import BoundCall, ToolCall, ToolResult
 from toolhand.core.tools import Tool, ToolChoice
@@ -23,6 +23,7 @@ from toolhand.execution.layers import default_policies, refuse_unserved
 from toolhand.policies import Offering, Policy, Recalling, chain, offering
 from toolhand.policies.conditions import conditions, note_success
 from toolhand.policies.redact import refusal
+from toolhand.policies.redaction.unheard import tell_failed
 from toolhand.tools.collection import ToolCollection
 
 _ENDING: Final = (FatalError, StoreError, SessionError)
@@ -259,7 +260,7 @@ def _not_allowed(name: str, choice: ToolChoice, language: Language) -> ToolError
 
 def _broken(call: BoundCall, context: RunContext, error: Exception) -> ToolResult:
     """The result where a layer around the tool has raised, before the tool ran or after: nobody can say."""
-    context.emit(CallFailed(call=call.call, exception=error, tool=call.tool))
+    tell_failed(call, context, error)
     is_safe = call.tool.repeatable
     said, unknown = _BROKEN[context.language]
     code = ErrorCode.EXECUTION if is_safe else ErrorCode.OUTCOME_UNKNOWN

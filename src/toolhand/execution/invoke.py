@@ -21,6 +21,7 @@ from toolhand.core.tools import Tool
 from toolhand.execution.faults import Fault, fault
 from toolhand.execution.stopping import in_own_context, is_async, stoppable
 from toolhand.execution.threads import THREADS, ToolExit
+from toolhand.policies.redaction.unheard import tell_failed
 from toolhand.policies.redaction.walk import redacted_text
 from toolhand.policies.timeout import CALL_CLOCK
 
@@ -226,7 +227,7 @@ def _raised(
         error = error.error
     found = fault(error, call.tool)
     is_expected = found.retryable or found.word == "stopped" or _is_about_the_call(found, call.tool)
-    context.emit(CallFailed(call=call.call, exception=error, tool=call.tool, is_expected=is_expected))
+    tell_failed(call, context, error, is_expected=is_expected)
     words, wait = _WORDS[context.language], found.details.get("retry_after")
     message = words[found.word].format(
         name=call.tool.name,

@@ -1,4 +1,4 @@
-"""Who listens when a program says nothing: the log, or what is said without one, and the drift log where its file is named."""
+"""Who listens when a program says nothing: the log, and the drift log where its file is named."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Final
 
 from toolhand.observability import Sink
 from toolhand.observability.log import CALLS, CIRCUITS, READING, RUNS, EventLog
-from toolhand.observability.unheard import unheard
 
 VARIABLE: Final = "TOOLHAND_DRIFT_LOG"
 """The environment variable that names the drift log's file."""
@@ -19,9 +18,9 @@ _LOGGERS: Final = (logging.root, logging.getLogger("toolhand"), RUNS, CALLS, REA
 
 
 def default_sinks() -> tuple[Sink, ...]:
-    """The sinks that are always there; where no handler would write the log, only what a tool raised is told, on stderr."""
+    """The sinks that are always there: none where no handler would write what they say, as in a program without logging."""
     handlers = (handler for logger in _LOGGERS for handler in logger.handlers)
-    log = (_LOG,) if any(not isinstance(handler, logging.NullHandler) for handler in handlers) else (unheard,)
+    log = (_LOG,) if any(not isinstance(handler, logging.NullHandler) for handler in handlers) else ()
     path = os.environ.get(VARIABLE, "").strip()
     return (*log, _drift_log(path)) if path else log
 

@@ -11,10 +11,10 @@ from typing import Any, Final
 from toolhand.core.canonical import left_out
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ToolError, ToolFailure
-from toolhand.core.events import CallFailed
 from toolhand.core.messages import BoundCall, ToolResult, Value
 from toolhand.core.tools import Condition
 from toolhand.policies import Proceed
+from toolhand.policies.redaction.unheard import tell_failed
 
 _SUCCEEDED: Final = "conditions.succeeded"
 
@@ -128,7 +128,7 @@ async def _failed(
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # noqa: BLE001 - the author's own function may raise anything
-        context.emit(CallFailed(call=call.call, exception=error, tool=call.tool))
+        tell_failed(call, context, error)
         word = "broken" if when == "before" else "unchecked"
         return ToolError(code=code, message=words[word].format(name=name), hint=hint)
     if said is None or said is True:

@@ -9,10 +9,10 @@ from typing import Final
 from toolhand.core.canonical import digest, same_call
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ToolError
-from toolhand.core.events import CallFailed
 from toolhand.core.messages import BoundCall, ToolResult, Value
 from toolhand.core.tools import IDEMPOTENCY_KEY, Tool
 from toolhand.policies import Proceed
+from toolhand.policies.redaction.unheard import tell_failed
 from toolhand.policies.sharing import Receipt, SharedState
 from toolhand.policies.sharing.memory import MemoryState
 
@@ -70,7 +70,7 @@ class Idempotency:
                 else (_named(naming(call.call.arguments)),)
             )
         except Exception as error:  # noqa: BLE001 - the author's own function may raise anything
-            context.emit(CallFailed(call=call.call, exception=error, tool=call.tool))
+            tell_failed(call, context, error)
             return call.answer(_error("nameless", ErrorCode.EXECUTION, call, context))
         key = digest("errand", call.tool.name, context.user, *errand)
         if IDEMPOTENCY_KEY in call.tool.injected.values():

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import io
 import logging
 
 import pytest
 
-from toolhand import RunContext, Toolset, tool
+from toolhand import Toolset, tool
 from toolhand.core.errors import FatalError
-from toolhand.observability import listening
-from toolhand.observability.defaults import default_sinks
-from toolhand.observability.unheard import unheard
 
 STOCK = {"main": 1}
 
@@ -28,16 +26,18 @@ def look_up(item: str, phone: str = "") -> int:
     return STOCK[f"{item}\x1b[2J {phone}"]
 
 
-async def told(capsys, item="durian", **more):
-    await Toolset([look_up]).call(
-        "look_up", {"item": item, **more}, context=listening(RunContext(), [unheard])
-    )
+async def told(arguments, capsys, handler=None):
+    """What a call writes to stderr in a program that has that handler only: pytest's own are there from a test's first line on."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in (None, "toolhand", "toolhand.calls"):
+            patch.setattr(logging.getLogger(name), "handlers", [handler or logging.NullHandler()])
+        await Toolset([look_up]).call("look_up", arguments)
     return capsys.readouterr().err
 
 
 async def test_a_tools_exception_is_told_once_with_its_place_and_masked(capsys, monkeypatch):
     monkeypatch.setenv("TOOLHAND_LANG", "en")
-    said = await told(capsys, phone="ext-qz81")
+    said = await told({"item": "durian", "phone": "ext-qz81"}, capsys)
     lines, first = inspect.getsourcelines(look_up.function)
     assert said.count("\n") == 1
     assert said.startswith("the tool 'look_up' raised KeyError")
@@ -46,33 +46,22 @@ async def test_a_tools_exception_is_told_once_with_its_place_and_masked(capsys, 
     assert "qz81" not in said
     assert "\x1b" not in said
     monkeypatch.setenv("TOOLHAND_LANG", "zh")
-    assert (await told(capsys)).startswith("工具“look_up”抛出 KeyError（")
+    assert (await told({"item": "durian"}, capsys)).startswith("工具“look_up”抛出 KeyError（")
 
 
 @pytest.mark.parametrize("arguments", [{"item": "own words"}, {"item": "away"}, {"nothing": 1}])
 async def test_what_a_model_got_wrong_and_what_may_pass_is_quiet(capsys, arguments):
-    await Toolset([look_up]).call("look_up", arguments, context=listening(RunContext(), [unheard]))
-    assert capsys.readouterr().err == ""
+    assert await told(arguments, capsys) == ""
 
 
 async def test_what_ends_the_run_is_raised_and_not_told_as_well(capsys):
     with pytest.raises(FatalError):
-        await told(capsys, "end")
+        await told({"item": "end"}, capsys)
     assert capsys.readouterr().err == ""
 
 
-async def test_it_can_be_silenced_as_the_standard_library_says(capsys, monkeypatch):
+async def test_it_is_quiet_where_a_handler_listens_or_the_last_resort_is_taken_away(capsys, monkeypatch):
+    arguments = {"item": "durian"}
+    assert await told(arguments, capsys, logging.StreamHandler(io.StringIO())) == ""
     monkeypatch.setattr(logging, "lastResort", None)
-    assert await told(capsys) == ""
-    monkeypatch.undo()
-    monkeypatch.setattr(logging.getLogger("toolhand.calls"), "disabled", True)
-    assert await told(capsys) == ""
-
-
-def test_it_listens_only_where_no_handler_does(monkeypatch):
-    with monkeypatch.context() as patch:
-        for name in (None, "toolhand"):
-            patch.setattr(logging.getLogger(name), "handlers", [logging.NullHandler()])
-        assert unheard in default_sinks()
-        patch.setattr(logging.root, "handlers", [logging.StreamHandler()])
-        assert unheard not in default_sinks()
+    assert await told(arguments, capsys) == ""
