@@ -33,6 +33,8 @@ def reply(request):
     said = [m.text for m in request.messages if m.role == "user" and m.text]
     if request.messages[-1].results:
         return f"You are {request.messages[-1].results[0].data}."
+    if said[-1] == "sampling":
+        return f"{request.sampling} {request.tool_choice.mode}"
     if said[-1] == "break":
         raise ModelError("the key sk-secret is wrong")
     name, arguments = {"who": ("whoami", "{}"), "pay": ("pay", '{"amount": 5}')}.get(said[-1], ("", ""))
@@ -78,6 +80,30 @@ async def test_what_a_worker_cannot_do_is_said_and_nothing_of_its_secrets(gate):
     assert "sk-secret" not in str(failed.body)
     parked = await ask(gate, "pay")
     assert "A person has to agree to this first: pay." in message(parked)["content"]
+
+
+REFUSED = {
+    "response_format": {"type": "json_object"},
+    "stop": ["."],
+    "top_k": 4,
+    "tool_choice": {"type": "function", "function": {"name": "pay"}},
+}
+
+
+async def test_options_of_an_answer_are_obeyed_or_refused_by_name(gate):
+    for name, value in REFUSED.items():
+        refused = await ask(gate, "who", **{name: value})
+        error = refused.body["error"]
+        assert (refused.status, error["param"], error["code"]) == (400, name, "unsupported_parameter")
+    many = await ask(gate, "who", **REFUSED, metadata={"a": "b"})
+    assert many.body["error"]["param"] == "response_format, stop, tool_choice, top_k"
+    obeyed = await ask(
+        gate, "sampling", temperature=0.5, max_tokens=7, tool_choice="none", metadata={"a": "b"}
+    )
+    said = message(obeyed)["content"]
+    assert "temperature=0.5, top_p=None, max_tokens=7" in said
+    assert said.endswith("none")
+    assert "temperature=None" in message(await ask(gate, "sampling"))["content"]
 
 
 def test_workers_need_a_store_that_they_share(tmp_path):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 from toolhand.agent import Agent
@@ -116,6 +117,7 @@ class Advancing:
         if agent is None:
             raise _Elsewhere
         asked, options = row.asked, _options(row.asked, row.user)
+        agent = _sampled(agent, asked.get("sampling"))
         if not claim.is_new:
             await session.load()
             said = session.said_since(claim.first_seq)
@@ -221,6 +223,15 @@ def _options(asked: Mapping[str, Any], user: str) -> ResumeOptions:
     if asked.get("limits"):
         options["limits"] = Limits(**asked["limits"])
     return options
+
+
+def _sampled(agent: Agent[Any], asked: Mapping[str, Any] | None) -> Agent[Any]:
+    """The agent, or one like it for a run that says itself how the model picks its words."""
+    if not asked:
+        return agent
+    made = copy.copy(agent)
+    made.setup = replace(agent.setup, sampling=replace(agent.setup.sampling, **asked))
+    return made
 
 
 def _decisions(told: Mapping[str, Any]) -> dict[str, Decision]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from toolhand.core.events import RunFinished, TextDelta
@@ -56,13 +57,15 @@ class Elsewhere:
         """Has a request answered by a worker; None where its model is none of theirs.
 
         Raises:
-            Refusal: when it brings tools, ends with no user's message, fails, or the session is somebody else's.
+            Refusal: when it brings tools or an option that the agent cannot obey, ends with no user's message, fails, or the
+                session is somebody else's.
         """
         agent = self._upstreams.worker(wanted.model)
         if agent is None or self._ledger is None:
             return None
         if wanted.tools or wanted.toolsets:
             raise invalid("tools", "this model's tools are its worker's", "该模型使用 worker 自己的工具")
+        _check_options(wanted)
         with as_refusals():
             run = await self._run(self._ledger, agent, wanted, caller, show)
         return answered(run, f"{WORKER}{agent}", PROTOCOL, show)
@@ -88,6 +91,10 @@ class Elsewhere:
                 if not session.count:
                     session.append(*heal(earlier).messages)
         asked: dict[str, Any] = {"text": text}
+        if sampling := {name: value for name, value in asdict(wanted.sampling).items() if value is not None}:
+            asked["sampling"] = sampling
+        if wanted.choice.mode != "auto":
+            asked["tool_choice"] = wanted.choice.mode
         if caller.key is not None:
             asked |= {"permissions": sorted(caller.key.permissions), "roles": sorted(caller.key.roles)}
         await ledger.submit(
@@ -102,6 +109,31 @@ class Elsewhere:
             )
         )
         return await _followed(ledger, run_id, show)
+
+
+_SAYS_NOTHING: Final = frozenset(
+    {"metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key"}
+)
+"""Further fields that change nothing in an answer: without them it is what was asked for."""
+
+
+def _check_options(wanted: Wanted) -> None:
+    """Refuses what a client asks of an answer and a worker's agent cannot do: unheeded, it would be taken for done.
+
+    Raises:
+        Refusal: naming every such option.
+    """
+    named = [name for name in wanted.extra if name not in _SAYS_NOTHING]
+    named += ["response_format"] if wanted.shape is not None else []
+    named += ["stop"] if wanted.stop else []
+    named += ["tool_choice"] if wanted.choice.names else []
+    if named:
+        raise invalid(
+            ", ".join(sorted(named)),
+            "this model's answers come from a worker, whose agent cannot obey this: leave it out",
+            "该模型的回答由 worker 的 agent 给出，无法遵从此选项：请去掉它",
+            code="unsupported_parameter",
+        )
 
 
 async def _followed(ledger: RunLedger, run_id: str, show: Callable[[str], None] | None) -> Run[Any]:

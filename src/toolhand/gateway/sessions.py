@@ -65,10 +65,17 @@ class Sessions:
         """Has a request answered as the next message of its session.
 
         Raises:
-            Refusal: when it ends with no user's message, or the session is somebody else's.
+            Refusal: when it ends with no user's message or asks for JSON, or the session is somebody else's.
             ModelError: when the model's server fails.
         """
         text, earlier = last_message(wanted.messages)
+        if wanted.shape is not None:
+            raise invalid(
+                "response_format",
+                "a run in a session answers in words: leave it out, or the session",
+                "会话中的运行以文字回答：请去掉它，或不使用会话",
+                code="unsupported_parameter",
+            )
         agent = self._agent(wanted, reached, tools)
         options: RunOptions = {
             "session": wanted.session,
