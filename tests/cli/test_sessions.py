@@ -180,3 +180,24 @@ def test_nothing_to_go_on_with_is_said(store, tmp_path):
     done = subprocess.run(chat, input="", capture_output=True, text=True, check=False, timeout=90)
     assert done.returncode == 0, done.stderr
     assert "a new one begins" in done.stderr
+
+
+def test_secrets_are_shown_masked_unless_they_are_asked_for(store):
+    secret = "sk-proj-Zx81Qq7LkT0vWmN4bC2yHd9R"
+    model = ScriptedModel([asks(("c1", "look", json.dumps({"customer": secret}))), f"It is {secret}."])
+
+    async def fill():
+        kept = SqliteStore(store)
+        agent = Agent(model, tools=[look], store=kept)
+        # a title is a message's beginning: this one ends in the midst of the secret
+        await agent.run(f"{'please ' * 9}look up {secret}", session="s")
+        await kept.close()
+
+    asyncio.run(fill())
+    for words in (("show", "s"), ("list",), ("list", "--json"), ("search", "please"), ("search", "it")):
+        shown = sessions(*words)
+        assert shown.returncode == 0, shown.stderr
+        assert secret[:14] not in shown.stdout, words
+    masked, whole = sessions("show", "s").stdout, sessions("show", "s", "--unmasked").stdout
+    assert "[masked:secret]" in masked
+    assert whole.count(secret) >= 3  # the question, the arguments, the answer

@@ -274,6 +274,18 @@ def test_old_sessions_of_a_file_go_too(tmp_path):
     assert toolhand("prune", "--store", str(path))[0] == 1
 
 
+async def test_runs_are_shown_with_their_secrets_masked(store, durable_url):
+    secret = "sk-proj-Zx81Qq7LkT0vWmN4bC2yHd9R"
+    run = await Agent(ScriptedModel([]), store=store).submit(f"My key is {secret}.", session="s")
+    for words in (["list"], ["list", "--json"], ["show", run.id], ["show", run.id, "--json"]):
+        code, told = await asyncio.to_thread(toolhand, "runs", *words, "--store", durable_url)
+        assert (code, run.id in told, "[masked:secret]" in told, secret in told) == (0, True, True, False)
+    code, told = await asyncio.to_thread(
+        toolhand, "runs", "show", run.id, "--unmasked", "--store", durable_url
+    )
+    assert (code, secret in told) == (0, True)
+
+
 def test_that_the_server_is_away_is_told_at_once(tmp_path):
     """And not after the half minute for which it is tried again."""
     command = [

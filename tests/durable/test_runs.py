@@ -58,6 +58,34 @@ async def test_a_worker_answers_and_the_run_is_as_a_direct_one(store, works):
     assert len(direct.messages) == 8
 
 
+async def test_rights_are_those_of_the_submitting_and_a_condition_asks_anew(store, works):
+    holders = {"ann"}
+
+    def holds(arguments, context):
+        return context.user in holders or "this user may no longer pay"
+
+    @tool(effect="writes", approval=True, permission="pay")
+    async def pay() -> str:
+        """Pays."""
+        return "paid"
+
+    @tool(effect="writes", approval=True, permission="pay", before=(holds,))
+    async def transfer() -> str:
+        """Pays, if whoever asks may still do so."""
+        return "paid"
+
+    def reply(request):
+        return "done" if turns(request) else asks(("a", "pay", "{}"), ("b", "transfer", "{}"))
+
+    agent = Agent(ScriptedModel(reply), tools=[pay, transfer], store=store)
+    works(agent)
+    submitted = await agent.submit("pay", user="ann", permissions=["pay"])
+    pending = (await submitted.wait(90)).pending
+    holders.clear()
+    await submitted.decide({call.approval_id: Approve() for call in pending})
+    assert [result.ok for result in (await submitted.wait(90)).results] == [True, False]
+
+
 async def test_a_typed_output_and_what_a_run_is_given_reach_the_worker(store, works):
     @dataclasses.dataclass
     class Place:

@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from toolhand.cli import options
+from toolhand.cli.masking import UNMASKED, masked_run
 from toolhand.cli.shown import print_table, screen, shown, tell
 from toolhand.cli.stores import opened, table_of, when
 from toolhand.cli.words import say
@@ -21,6 +22,7 @@ from toolhand.durable.listing import counts, list_runs, workers
 from toolhand.durable.opening import ledger_of
 from toolhand.durable.rows import RunRow
 from toolhand.execution.running import run_blocking
+from toolhand.policies.redaction import redacted_text
 
 HELP = say("See, retry, cancel and decide about submitted runs.", "查看、重试、取消和批准已提交的运行。")
 
@@ -50,6 +52,7 @@ def list_all(
     ),
     limit: int = LIMIT,
     as_json: bool = JSON,
+    unmasked: bool = UNMASKED,
     store: str | None = options.STORE,
 ) -> None:
     for state in states:
@@ -66,7 +69,7 @@ def list_all(
         return rows, await counts(ledger), await workers(ledger)
 
     rows, there, working = _in(store, work)
-    _show_rows(rows, as_json=as_json)
+    _show_rows(rows, as_json=as_json, unmasked=unmasked)
     if not as_json:
         told = ", ".join(f"{count} {state}" for state, count in there.items()) or "0"
         busy = sum(worker.running for worker in working if worker.silent < 30)
@@ -78,10 +81,10 @@ def list_all(
         screen().print(f"[dim]{shown(line)}[/]")
 
 
-def _show_rows(rows: list[RunRow], *, as_json: bool) -> None:
+def _show_rows(rows: list[RunRow], *, as_json: bool, unmasked: bool = False) -> None:
     if as_json:
         for row in rows:
-            tell(json.dumps(jsonable(tending.as_json(row)), ensure_ascii=False))
+            tell(json.dumps(_told(row, unmasked=unmasked), ensure_ascii=False))
         return
     if not rows:
         screen().print(say("there are no such runs", "没有这样的运行"))
@@ -90,7 +93,8 @@ def _show_rows(rows: list[RunRow], *, as_json: bool) -> None:
         "run:运行", "state:状态", "session:会话", "user:用户", "submitted:提交时间", "tries:次数", "text:内容"
     )
     for row in rows:
-        text = " ".join((row.error or row.text).split())
+        text = row.error or row.text
+        text = " ".join((text if unmasked else redacted_text(text)).split())
         table.add_row(
             *(shown(row.id), row.state, shown(row.session_id), shown(row.user), when(row.created)),
             *(str(row.attempts), shown(text if len(text) <= _SHORT else f"{text[:_SHORT]}…")),
@@ -99,14 +103,22 @@ def _show_rows(rows: list[RunRow], *, as_json: bool) -> None:
 
 
 @app.command("dead", help=say("Runs that were given up, and why.", "已放弃的运行及原因。"))
-def dead(limit: int = LIMIT, as_json: bool = JSON, store: str | None = options.STORE) -> None:
-    _show_rows(_in(store, lambda ledger: list_runs(ledger, states=["dead"], limit=limit)), as_json=as_json)
+def dead(
+    limit: int = LIMIT,
+    as_json: bool = JSON,
+    unmasked: bool = UNMASKED,
+    store: str | None = options.STORE,
+) -> None:
+    rows = _in(store, lambda ledger: list_runs(ledger, states=["dead"], limit=limit))
+    _show_rows(rows, as_json=as_json, unmasked=unmasked)
 
 
 @app.command("show", help=say("All that is known of a run.", "显示一个运行的全部信息。"))
-def show(run: str = RUN, as_json: bool = JSON, store: str | None = options.STORE) -> None:
+def show(
+    run: str = RUN, as_json: bool = JSON, unmasked: bool = UNMASKED, store: str | None = options.STORE
+) -> None:
     row = _in(store, lambda ledger: _row(ledger, run))
-    told = jsonable(tending.as_json(row))
+    told = _told(row, unmasked=unmasked)
     if as_json:
         tell(json.dumps(told, ensure_ascii=False))
         return
@@ -116,6 +128,11 @@ def show(run: str = RUN, as_json: bool = JSON, store: str | None = options.STORE
         text = when(value) if key in ("created", "due", "started", "ended") else value
         text = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
         screen().print(f"[bold]{key}[/]: {shown(text)}", highlight=False)
+
+
+def _told(row: RunRow, *, unmasked: bool) -> Any:
+    told = tending.as_json(row)
+    return jsonable(told if unmasked else masked_run(told))
 
 
 async def _row(ledger: RunLedger, run: str) -> RunRow:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from rich.console import Console
 
 from toolhand.cli import options, sessions_audit
 from toolhand.cli.again import chat_again, words_given
+from toolhand.cli.masking import UNMASKED, masked_hit, masked_message, masked_summary
 from toolhand.cli.shown import print_table, screen, shown, tell
 from toolhand.cli.stores import OUT, UNASKED, confirm, opened, table_of, when, written_to
 from toolhand.cli.words import say
@@ -22,8 +23,9 @@ from toolhand.core.language import language_of_person
 from toolhand.core.messages import Message, Note, Text
 from toolhand.core.plain import plain
 from toolhand.execution.running import run_blocking
+from toolhand.policies.redaction import redacted_text
 from toolhand.sessions.archive import Archive, Form
-from toolhand.sessions.entries import Summary
+from toolhand.sessions.entries import Hit, Summary
 
 HELP = say("Read, search and remove kept conversations.", "查看、搜索和删除保存的会话。")
 _MOST_RESULT = 600
@@ -47,12 +49,14 @@ def list_sessions(
     user: str | None = options.USER,
     limit: int = LIMIT,
     as_json: bool = JSON,
+    unmasked: bool = UNMASKED,
     store: str | None = options.STORE,
 ) -> None:
     async def work(archive: Archive) -> list[Summary]:
         found: list[Summary] = []
         async for summary in archive.sessions(user=user, page=min(limit, 200)):
-            found.append(await archive.standing(summary))
+            standing = await archive.standing(summary)
+            found.append(standing if unmasked else masked_summary(standing))
             if len(found) == limit:
                 break
         return found
@@ -98,6 +102,7 @@ def show_session(
     last: int | None = typer.Option(
         None, "--last", min=1, help=say("Only so many messages.", "只显示最后几条消息。")
     ),
+    unmasked: bool = UNMASKED,
     store: str | None = options.STORE,
 ) -> None:
     console = screen()
@@ -105,7 +110,7 @@ def show_session(
     async def work(archive: Archive) -> None:
         summary = await archive.standing(await archive.summary(session, user=user))
         async for message in archive.each_message(session, user=user, last=last):
-            print_message(console, message, summary)
+            print_message(console, message if unmasked else masked_message(message), summary)
         if summary.state != "finished" and not summary.in_use:
             given = words_given({"--store": store})
             command = chat_again(session, user=summary.owner, given=given)
@@ -177,9 +182,14 @@ def search(
     ),
     limit: int = LIMIT,
     as_json: bool = JSON,
+    unmasked: bool = UNMASKED,
     store: str | None = options.STORE,
 ) -> int:
-    found = _in(store, lambda archive: archive.search(text, user=user, session_id=session, limit=limit))
+    async def work(archive: Archive) -> Sequence[Hit]:
+        hits = await archive.search(text, user=user, session_id=session, limit=limit)
+        return hits if unmasked else [await masked_hit(hit, archive, text) for hit in hits]
+
+    found = _in(store, work)
     if as_json:
         for hit in found:
             tell(json.dumps(asdict(hit), ensure_ascii=False))
@@ -212,7 +222,7 @@ def remove(
 
 @app.command("undo", help=say("Take the last question back, with its answer.", "撤回最后一个问题及其回答。"))
 def undo(session: str = SESSION, user: str | None = options.USER, store: str | None = options.STORE) -> None:
-    words = _in(store, lambda archive: archive.undo(session, user=user))
+    words = redacted_text(_in(store, lambda archive: archive.undo(session, user=user)))
     tell(say(f"taken back: {words}", f"已撤回：{words}"))
 
 

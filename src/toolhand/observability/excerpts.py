@@ -21,6 +21,10 @@ from toolhand.policies.redaction.echoes import close_names, echoes_of, sensitive
 _MARGIN: Final = 8192
 """A text is cut so far behind what is kept that no secret is cut in two where it shows."""
 
+TITLE: Final = 80
+"""Characters that a session's title has at most."""
+
+_HALF: Final = lazy_pattern(r"[\x21-\x7e]{1,80}$")
 _MOST_DEPTH: Final = 20
 _NAME: Final = lazy_pattern(r"([^\W\d][\w\-]{1,39}+)[\"'`”’\\]{0,2}\s{0,3}[:=：＝>]")
 """What stands where a name does, in any of the ways to write arguments."""
@@ -88,6 +92,10 @@ class Excerpts:
         elif len(kept) <= most:
             return kept
         return f"{kept[:most]}… ({len(text) - min(most, len(kept))} more characters)"
+
+    def beginning(self, text: str) -> str:
+        """A text of which only the beginning was kept, such as a title. It may end in half a secret: such an end goes."""
+        return self.text(_HALF.sub("", text) if len(text) >= TITLE else text, TITLE)
 
     def value(self, value: Any, most: int) -> Any:
         """A value in JSON's types, masked, with as many of its items as fit.

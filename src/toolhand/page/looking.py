@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -34,8 +33,6 @@ _MOST_ENTRIES: Final = 5_000
 """How many entries of a session are read for one page."""
 
 _MARGIN_SECONDS: Final = 1.0
-_TITLE: Final = 80
-_CUT: Final = re.compile(r"[\x21-\x7e]{1,80}$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,9 +225,7 @@ def _moment(seconds: float) -> dt.datetime:
 
 
 def _masked(summary: Summary) -> Summary:
-    """The same with its title masked. It is a message's beginning, so it may end in half a secret: that end goes."""
-    title = _CUT.sub("", summary.title) if len(summary.title) >= _TITLE else summary.title
-    return replace(summary, title=PLAIN.text(title, _TITLE))
+    return replace(summary, title=PLAIN.beginning(summary.title))
 
 
 def _digest(value: object) -> str:
