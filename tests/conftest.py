@@ -38,6 +38,15 @@ def _a_store_of_its_own(_stores, monkeypatch):
     monkeypatch.setenv("TOOLHAND_STORE", next(_stores))
 
 
+@pytest.fixture
+def own_package(tmp_path):
+    """Installs packages of a stranger for one test: `own_package(source, protocols="own")`."""
+    from tests.own_package import installing  # noqa: PLC0415 - few tests need it
+
+    with installing(tmp_path) as install:
+        yield install
+
+
 @pytest.fixture(autouse=True)
 def _no_handler_is_left():
     """Log lines of one test never reach another's captured streams: whoever adds a handler takes it away."""

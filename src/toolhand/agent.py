@@ -364,7 +364,7 @@ def _protocol(protocol: str | ModelProtocol, model: Model) -> ModelProtocol:
         return Ladder(profile_of(model))
     found: ModelProtocol | None = plugins.found("protocols", protocol, "PROTOCOL")
     if found is None:
-        there = ", ".join(("auto", *plugins.members("protocols", "PROTOCOL")))
+        there = plugins.listed("protocols", "PROTOCOL", "auto")
         raise SettingsError(
             say(
                 f"there is no protocol '{protocol}'; there is: {there}",

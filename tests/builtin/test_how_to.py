@@ -8,16 +8,27 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs" / "how-to"
-BLOCKS = [
-    pytest.param(block, id=f"{page.name}-{i}")
+PAGES = [
+    page
     for name in ("builtin-tools", "web-tools", "databases", "documents")
     for page in sorted(DOCS.glob(f"{name}*.md"))
-    for i, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
 ]
 
 
-def test_both_languages_have_blocks():
-    assert len(BLOCKS) == 20
+def blocks(page: Path) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+
+
+BLOCKS = [
+    pytest.param(block, id=f"{page.name}-{i}") for page in PAGES for i, block in enumerate(blocks(page))
+]
+
+
+def test_both_languages_have_as_many_blocks():
+    english = [page for page in PAGES if not page.name.endswith(".zh.md")]
+    assert len(PAGES) == 2 * len(english)
+    for page in english:
+        assert 0 < len(blocks(page)) == len(blocks(page.with_suffix(".zh.md"))), page
 
 
 @pytest.mark.parametrize("block", BLOCKS)

@@ -10,15 +10,21 @@ import pytest
 
 from toolhand.builtin import BuiltinSettings, MailSettings, Service, WebSettings, builtin_tools, offered
 from toolhand.builtin.sample import make_sample
+from toolhand.core import plugins
 from toolhand.core.errors import MissingExtraError, SettingsError
-from toolhand.core.plugins import load, names
+from toolhand.parsing.programs.outcomes import Limits
 
 
 @pytest.fixture
-def settings(tmp_path):
+def settings(tmp_path, monkeypatch):
+    """Whatever a built-in tool could need."""
+    monkeypatch.setenv("TOOLHAND_CACHE", str(tmp_path / "cache"))
     return BuiltinSettings(
         database=make_sample(tmp_path / "shop.db"),
         root=tmp_path,
+        documents=tmp_path,
+        writes=True,
+        python=Limits(),
         web=WebSettings(variables={}),
         services=(Service(url="https://api.example.com", methods=("GET", "POST", "DELETE")),),
         mail=MailSettings(host="localhost", sender="a@b.example"),
@@ -46,22 +52,41 @@ def test_the_internet_services_and_mail_come_where_they_are_given(settings):
         assert sorted(tool.name for tool in builtin_tools(**given)) == sorted([*always, *more])
 
 
-EFFECTS = {"http_send": "writes", "http_delete": "destroys", "send_email": "writes"}
+def test_every_file_offers_something_but_for_what_the_tools_are_made_of():
+    assert set(plugins.names("builtin")) - set(OFFERING) == {"settings", "sample"}
 
 
-@pytest.mark.parametrize("name", names("builtin"))
+OFFERING = plugins.members("builtin", "offer")
+EFFECTS = {
+    "change_database": "writes",
+    "delete_file": "destroys",
+    "http_delete": "destroys",
+    "http_send": "writes",
+    "send_email": "writes",
+    "write_file": "writes",
+}
+"""Of the tools that do more than read: what a new one does is said here, too."""
+
+STRANGERS_WRITE = {"documents", "services", "weather", "web"}
+"""The categories whose results are framed as data."""
+
+KINDS = {"string", "integer", "number", "boolean", "array", "object", "null"}
+
+
+@pytest.mark.parametrize("name", OFFERING)
 def test_every_tool_of_every_file_is_described(name, settings):
-    offer = getattr(load("builtin", name), "offer", None)
-    for tool in offer(settings) if offer else []:
+    tools = plugins.member("builtin", name, "offer")(settings)
+    assert tools, f"'{name}' offers nothing, so nothing of it is looked at: give `settings` what it needs"
+    for tool in tools:
         assert tool.rules.effect == EFFECTS.get(tool.name, "reads")
-        assert tool.rules.untrusted == (tool.rules.category in ("web", "weather", "services"))
+        assert tool.rules.untrusted == (tool.rules.category in STRANGERS_WRITE)
         assert tool.rules.timeout
         assert len(tool.description) > 30
         assert any("\u4e00" <= character <= "\u9fff" for character in tool.description)
         for parameter, schema in tool.properties.items():
             assert schema.get("description"), f"{tool.name}.{parameter} has no description"
             kinds = [one.get("type") for one in schema.get("anyOf", [schema])]
-            assert set(kinds) <= {"string", "integer", "boolean", "array", "object", "null"}
+            assert set(kinds) <= KINDS, f"{tool.name}.{parameter} does not say what it is"
 
 
 def test_a_clock_can_be_given():

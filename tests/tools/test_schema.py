@@ -309,6 +309,26 @@ def test_a_type_that_is_local_to_a_function_is_found():
     assert run(move, to={"x": 3}) == "Point(3,0)"
 
 
+def test_a_type_that_is_local_to_a_function_of_the_package_is_found():
+    code = """
+from __future__ import annotations
+from toolhand.tools.decorator import tool
+
+def offer():
+    Steps = int
+
+    @tool
+    def walk(steps: Steps) -> str:
+        '''Walks.'''
+        return "there"
+
+    return walk
+"""
+    namespace = {"__name__": "toolhand.builtin.walking"}
+    exec(compile(code, "walking", "exec"), namespace)
+    assert namespace["offer"]().properties["steps"]["type"] == "integer"
+
+
 def test_partials_hide_what_is_bound():
     def send(to: str, sender: str, text: str = "hi") -> str:
         """Send."""

@@ -1,7 +1,8 @@
 """The real tools that come with the package, one file a kind: each file's `offer(settings)` gives its tools.
 
-A further built-in tool is one new file here with an `offer`, or another package's entry point in `toolhand.builtin`. Every
-tool is bounded by construction: what it may reach, and how much time, memory and text one call can take.
+A further built-in tool is one new file here with an `offer`, or another package's entry point in `toolhand.builtin`, at its
+module or at the function itself. Every tool is bounded by construction: what it may reach, and how much time, memory and text
+one call can take.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from toolhand.builtin.settings import BuiltinSettings, MailSettings, Service, WebSettings
-from toolhand.core.plugins import load, names
+from toolhand.core import plugins
 from toolhand.core.tools import Tool
 
 __all__ = ["BuiltinSettings", "MailSettings", "Service", "WebSettings", "builtin_tools", "offered"]
@@ -76,8 +77,8 @@ def offered(settings: BuiltinSettings, only: Collection[str] = ()) -> list[Tool]
         MissingExtraError: when a tool needs a package that is not installed.
     """
     tools: list[Tool] = []
-    for name in only or names("builtin"):
-        offer = getattr(load("builtin", name), "offer", None)
+    for name in only or plugins.names("builtin"):
+        offer = plugins.found("builtin", name, "offer")
         if offer is not None:  # settings and sample data live here too
             tools.extend(offer(settings))
     return tools

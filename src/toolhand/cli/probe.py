@@ -12,6 +12,7 @@ from rich.table import Table
 
 from toolhand.cli.shown import screen, shown
 from toolhand.cli.words import say
+from toolhand.core import plugins
 from toolhand.core.errors import SettingsError
 from toolhand.models.resolve import resolve
 
@@ -50,11 +51,12 @@ def probe(
 ) -> int:
     from toolhand.probe import MORE_RUNGS, RUNGS, Probe, recommended, scores  # noqa: PLC0415 - only this command needs it
 
-    if unknown := set(protocol or ()) - {*RUNGS, *MORE_RUNGS}:
+    known = (*RUNGS, *MORE_RUNGS, *plugins.others("protocols"))
+    if unknown := set(protocol or ()) - set(known):
         raise SettingsError(
             say(
-                f"there is no rung '{', '.join(sorted(unknown))}'; there is: {', '.join((*RUNGS, *MORE_RUNGS))}",
-                f"没有协议“{'、'.join(sorted(unknown))}”；可选：{'、'.join((*RUNGS, *MORE_RUNGS))}",
+                f"there is no rung '{', '.join(sorted(unknown))}'; there is: {', '.join(known)}",
+                f"没有协议“{'、'.join(sorted(unknown))}”；可选：{'、'.join(known)}",
             )
         )
     found = resolve(model)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pkgutil import iter_modules
-from typing import Any
+from types import ModuleType
+from typing import Any, Final
 
 from toolhand.core.errors import SettingsError
 from toolhand.core.language import say
+
+_LOG: Final = logging.getLogger("toolhand")
 
 
 def load(group: str, name: str) -> Any:
@@ -21,13 +25,13 @@ def load(group: str, name: str) -> Any:
         name: a file in it, without its ending; a hyphen stands for an underscore.
 
     Raises:
-        SettingsError: when nothing has that name; the message lists what there is.
+        SettingsError: when nothing has that name (the message lists what there is), or its entry point cannot be loaded.
     """
     module = f"toolhand.{group}.{name.replace('-', '_')}"
     if name.replace("-", "_").isidentifier() and not name.startswith("_") and find_spec(module):
         return import_module(module)
     for entry in entry_points(group=f"toolhand.{group}", name=name):
-        return entry.load()
+        return _loaded(entry)
     raise SettingsError(
         say(
             f"there is no '{name}' among the {group}; there is: {', '.join(names(group))}",
@@ -45,11 +49,11 @@ def member(group: str, name: str, what: str) -> Any:
         what: the name in the module.
 
     Raises:
-        SettingsError: when nothing of that name offers it; the message lists what does.
+        SettingsError: when nothing of that name offers it (the message lists what does), or its entry point cannot be loaded.
     """
     offer = found(group, name, what)
     if offer is None:
-        there = ", ".join(members(group, what))
+        there = listed(group, what)
         raise SettingsError(
             say(
                 f"there is no '{name}' among the {group}; there is: {there}",
@@ -60,21 +64,77 @@ def member(group: str, name: str, what: str) -> Any:
 
 
 def members(group: str, what: str) -> tuple[str, ...]:
-    """Every name with which `member` finds something, sorted. Loads the whole group: for lists and errors."""
-    return tuple(name for name in names(group) if found(group, name, what) is not None)
+    """Every name with which `member` finds something, sorted. Loads the whole group: for lists and errors.
+
+    Another package's entry point that cannot be loaded is left out, and a warning names it.
+    """
+    there, broken = _looked_through(group, what)
+    for error in broken.values():
+        _LOG.warning("%s", error)
+    return there
+
+
+def listed(group: str, what: str, *more: str) -> str:
+    """The same for a sentence, with names that stand beside the group first; broken entry points are named at its end."""
+    there, broken = _looked_through(group, what)
+    names_there = ", ".join((*more, *there))
+    names_broken = ", ".join(broken)
+    return names_there + (
+        say(f" (not loadable: {names_broken})", f"（无法加载：{names_broken}）") if broken else ""
+    )
+
+
+def _looked_through(group: str, what: str) -> tuple[tuple[str, ...], dict[str, SettingsError]]:
+    there, broken = [], {}
+    for name in names(group):
+        try:
+            if found(group, name, what) is not None:
+                there.append(name)
+        except SettingsError as error:
+            broken[name] = error
+    return tuple(there), broken
 
 
 @lru_cache(256)
 def found(group: str, name: str, what: str) -> Any:
-    """As `member`, but None where nothing of that name offers it."""
+    """As `member`, but None where nothing of that name offers it.
+
+    Raises:
+        SettingsError: when another package's entry point of that name cannot be loaded, or is a module that lacks it.
+    """
     spelt = name.replace("-", "_")
     module = f"toolhand.{group}.{spelt}"
     if spelt.isidentifier() and not spelt.startswith("_") and find_spec(module):
         return getattr(import_module(module), what, None)
     for entry in entry_points(group=f"toolhand.{group}", name=name):
-        loaded = entry.load()
+        loaded = _loaded(entry)
+        if isinstance(loaded, ModuleType) and not hasattr(loaded, what):
+            raise _broken(entry, say(f"that module has no '{what}'", f"该模块没有“{what}”"))
         return getattr(loaded, what, loaded)
     return None
+
+
+def _loaded(entry: EntryPoint) -> Any:
+    try:
+        return entry.load()
+    except Exception as error:  # whatever another package does while it is imported
+        raise _broken(entry, f"{type(error).__name__}: {error}") from error
+
+
+def _broken(entry: EntryPoint, why: str) -> SettingsError:
+    package = entry.dist.name if entry.dist is not None else "?"
+    return SettingsError(
+        say(
+            f"the entry point '{entry.name}' in {entry.group} of the package {package} ({entry.value}) cannot be loaded ({why}): "
+            f"mend that package or uninstall it",
+            f"软件包 {package} 在 {entry.group} 中的入口点“{entry.name}”（{entry.value}）无法加载（{why}）：请修复或卸载该软件包",
+        )
+    )
+
+
+def others(group: str) -> tuple[str, ...]:
+    """The names that other packages add to a group, sorted."""
+    return tuple(sorted({entry.name for entry in entry_points(group=f"toolhand.{group}")}))
 
 
 def names(group: str) -> tuple[str, ...]:
@@ -83,5 +143,4 @@ def names(group: str) -> tuple[str, ...]:
     ours = {
         module.name for module in iter_modules(folder) if not module.ispkg and not module.name.startswith("_")
     }
-    others = {entry.name for entry in entry_points(group=f"toolhand.{group}")}
-    return tuple(sorted(ours | others))
+    return tuple(sorted({*ours, *others(group)}))

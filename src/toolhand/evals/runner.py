@@ -40,7 +40,7 @@ def subjects_of(models: Sequence[str], protocols: Sequence[str]) -> tuple[Subjec
         wanted += known if name == ALL else (name,)
     for name in wanted:
         if name != "auto" and name.replace("-", "_") not in known and name not in known:
-            there = ", ".join(("auto", ALL, *known))
+            there = plugins.listed("protocols", "PROTOCOL", "auto", ALL)
             raise SettingsError(
                 say(f"there is no protocol '{name}'; there is: {there}", f"没有协议“{name}”；可用：{there}")
             )

@@ -188,7 +188,7 @@ class Upstreams:
                 else plugins.found("protocols", row.protocol, "PROTOCOL")
             )
             if found is None:
-                there = ", ".join(("auto", *plugins.members("protocols", "PROTOCOL")))
+                there = plugins.listed("protocols", "PROTOCOL", "auto")
                 raise SettingsError(
                     say(
                         f"models.{name}: there is no protocol '{row.protocol}'; there is: {there}",

@@ -262,6 +262,6 @@ def way_of(protocol: ModelProtocol, session_id: str) -> Way:
 def _rung(name: str, profile: Profile) -> ModelProtocol:
     found: ModelProtocol | None = plugins.found("protocols", name, "PROTOCOL")
     if found is None:
-        there = ", ".join(plugins.members("protocols", "PROTOCOL"))
+        there = plugins.listed("protocols", "PROTOCOL")
         raise SettingsError(f"{profile.origin}: there is no protocol '{name}'; there is: {there}")
     return replace(found, least_sure=profile.least_sure) if isinstance(found, Constrained) else found

@@ -11,7 +11,7 @@ from toolhand.core import plugins
 from toolhand.core.errors import SettingsError
 from toolhand.core.language import say
 from toolhand.core.messages import FinishReason, Reply
-from toolhand.protocols import Reader
+from toolhand.protocols import Listing, Reader
 from toolhand.protocols.reading.settle import Settler
 from toolhand.protocols.reading.stream import TextReader
 from toolhand.tools.collect import collect
@@ -40,7 +40,8 @@ def parse(
     Args:
         text: what the model wrote.
         tools: a toolset, or a list of tools, functions or OpenAI schemas.
-        protocol: how the model was asked to write calls down. Every spelling is read under each of them.
+        protocol: how the model was asked to write calls down. Every spelling is read under each of ours; one of another package
+            is read by its own `reader`.
         finish_reason: why the model stopped; "length" makes an unfinished call `truncated`.
         new_id: gives the calls' ids.
         settings: how calls are bound.
@@ -49,7 +50,7 @@ def parse(
         the calls that can run, what is left to say, and what the model must mend.
 
     Raises:
-        SettingsError: when there is no such protocol.
+        SettingsError: when there is no such protocol, or it has no reader.
     """
     make = _check(protocol)
     found = tools if type(tools) is ToolCollection else collect(tools)
@@ -68,7 +69,7 @@ def reader(
     """A reader for one reply that streams in; arguments as for `parse`.
 
     Raises:
-        SettingsError: when there is no such protocol.
+        SettingsError: when there is no such protocol, or it has no reader.
     """
     make = _check(protocol) or TextReader
     return make(collect(tools), new_id, settings)
@@ -78,16 +79,24 @@ Make: TypeAlias = Callable[[ToolCollection, Callable[[], str], BindSettings], Re
 
 
 def _check(protocol: str) -> Make | None:
-    """The protocol's own reader for whoever looks at replies, where it has one (`lister`)."""
+    """The protocol's reader for whoever looks at replies; None where every spelling is read."""
     if protocol in _SPELLINGS:
         return None
     found = plugins.found("protocols", protocol, "PROTOCOL")
-    if found is not None:
-        return getattr(found, "lister", None)
-    there = sorted({*_SPELLINGS, *plugins.members("protocols", "PROTOCOL")})
-    raise SettingsError(
-        say(
-            f"there is no protocol '{protocol}'; there is: {', '.join(there)}",
-            f"没有“{protocol}”协议；可用：{', '.join(there)}",
+    if found is None:
+        there = plugins.listed("protocols", "PROTOCOL", *_SPELLINGS)
+        raise SettingsError(
+            say(
+                f"there is no protocol '{protocol}'; there is: {there}",
+                f"没有“{protocol}”协议；可用：{there}",
+            )
         )
-    )
+    make: Make | None = found.lister if isinstance(found, Listing) else getattr(found, "reader", None)
+    if not callable(make):
+        raise SettingsError(
+            say(
+                f"the protocol '{protocol}' has no reader(tools, new_id, settings), with which its replies could be read",
+                f"协议“{protocol}”没有 reader(tools, new_id, settings)，无法读取它的回复",
+            )
+        )
+    return make

@@ -7,6 +7,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, Literal, TypedDict, Unpack, overload
 
 from toolhand.core.errors import ToolDefinitionError
@@ -157,7 +158,9 @@ def _make(target: Any, options: ToolOptions) -> Tool:
     if tool_name == "<lambda>":
         raise ToolDefinitionError("a lambda has no name for the model to use: give one with tool(name=…)")
     skips_first = isinstance(target, classmethod) or _is_method_in_a_class_body(inner)
-    described = describe(_without_receiver(inner) if skips_first else inner, namespace=_namespace)
+    described = describe(
+        _without_receiver(inner) if skips_first else inner, namespace=partial(_namespace, inner)
+    )
     return Tool(
         name=tool_name,
         description=described.description if description is None else description,
@@ -220,12 +223,17 @@ class _Receiver:
         return self.__wrapped__(*args, **kwargs)
 
 
-def _namespace() -> dict[str, Any]:
-    """The local names where the tool is made, for annotations that are strings and name a local type."""
+def _namespace(function: Any) -> dict[str, Any]:
+    """The local names where the tool is made, for annotations that are strings and name a local type.
+
+    Toolhand's own files are only on the way there, but for the one that the function is written in.
+    """
+    written_in = getattr(function, "__module__", None)
     found: dict[str, Any] = {}
     frame = sys._getframe(1)  # noqa: SLF001 - there is no public way to see the caller's locals
     while frame is not None:
-        if not frame.f_globals.get("__name__", "").startswith("toolhand."):
+        module = frame.f_globals.get("__name__", "")
+        if module == written_in or not module.startswith("toolhand."):
             for key, value in frame.f_locals.items():
                 found.setdefault(key, value)
             if frame.f_code.co_name == "<module>":

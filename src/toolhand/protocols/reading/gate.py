@@ -7,11 +7,14 @@ cut. Fenced blocks are shown once they are closed and hold no call; reasoning is
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 from toolhand.core.lazily import lazy_pattern
+from toolhand.protocols.reading.family import OPENING, Family
 from toolhand.protocols.reading.lines import LineJudge
 from toolhand.protocols.reading.markers import BRACKET, BRACKET_BEGUN, TAG_BEGUN, marker_at
+from toolhand.protocols.reading.openings import holding, interesting
 from toolhand.protocols.reading.scan import FENCE_BEHIND
 from toolhand.protocols.reading.surroundings import EDGE, WORDS
 from toolhand.tools.collection import ToolCollection
@@ -22,7 +25,6 @@ _LAST_WORD = lazy_pattern(r"[A-Za-z_]{1,16}\s*[:=]?\s*$")
 State = Literal["text", "thinking", "fence", "closed"]
 Step = tuple[Literal["pass", "wait", "hold", "think", "drop", "fence"], int]
 
-_INTERESTING = lazy_pattern(r"[\n`◁<\[［{｛【]")
 _BACKTICKS = lazy_pattern(r"`+")
 _FENCE_BEGUN = lazy_pattern(r"`*[\w+.#\-]{0,20}[ \t]*\Z")
 _LIST_BEGUN = lazy_pattern(r"[\[［]\s*(?:[^\W\d][\w.\-]{0,60}\s*)?$")
@@ -140,7 +142,7 @@ class Gate:
 
     # ------------------------------------------------------------------ prose
     def _prose(self) -> bool:
-        text = self._pending
+        text, point = self._pending, interesting()
         while True:
             if self._at_line_start:
                 verdict = self._lines.at(text, self._checked)
@@ -153,7 +155,7 @@ class Gate:
                     self._state = "closed"
                     return False
                 self._at_line_start = False
-            match = _INTERESTING.search(text, self._checked)
+            match = point.search(text, self._checked)
             if match is None:
                 self._checked = len(text)
                 return False
@@ -163,6 +165,8 @@ class Gate:
                 self._at_line_start = True
                 continue
             what, end = self._begins(text, match.start())
+            if what == "pass" and (held := holding().get(match[0])):
+                what, end = _held(held, text, match.start(), end)
             if what == "wait":
                 return False
             if what == "hold":
@@ -343,6 +347,14 @@ class Gate:
         self._checked = close.end()
         self._at_line_start = True
         return True
+
+
+def _held(families: Sequence[Family], text: str, pos: int, end: int) -> Step:
+    """Whether an opening that alone holds text back stands at a position; `end` is where to go on where none does."""
+    if len(text) - pos < OPENING:
+        return "wait", pos
+    is_opening = any(family.opening.match(text, pos, pos + OPENING) for family in families)
+    return ("hold", pos) if is_opening else ("pass", end)
 
 
 def _without_prefix_word(text: str, before: str) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from toolhand.protocols.reading.scan import Scan, line_families
+from toolhand.protocols.reading.family import OPENING
+from toolhand.protocols.reading.openings import holding, line_families
+from toolhand.protocols.reading.scan import Scan
 from toolhand.tools.collection import ToolCollection
 
 Verdict = Literal["wait", "hold", "fence", "plain"]
@@ -93,6 +95,11 @@ class LineJudge:
         """What the line that begins at `pos` is, as far as it is there."""
         if _FENCE.match(text, pos):
             return "fence"
+        if held := holding().get("\n"):
+            if len(text) - pos < OPENING:
+                return "wait"
+            if any(family.opening.match(text, pos, pos + OPENING) for family in held):
+                return "hold"
         stop = text.find("\n", pos)
         line = text[pos : stop if stop >= 0 else len(text)]
         is_whole = stop >= 0
@@ -111,7 +118,7 @@ class LineJudge:
         """Whether a family reads a line that begins so."""
         for family in line_families():
             match = family.opening.match(text, pos)
-            if match is None:
+            if match is None or family.holds:
                 continue
             if family.name != "plan":
                 return True

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import lru_cache
 
-from toolhand.core import plugins
 from toolhand.parsing.loose import Loose, LooseError, read_value
 from toolhand.parsing.pythonic import PythonCall, read_arguments
+from toolhand.protocols.reading import openings
 from toolhand.protocols.reading.asked import STOPS, Candidate, Fence, Scanned
 from toolhand.protocols.reading.envelopes import Envelopes
 from toolhand.protocols.reading.failures import Failure, syntax_problem
 from toolhand.protocols.reading.family import Family
 from toolhand.protocols.reading.markers import Marker, marker_at
 from toolhand.tools.collection import ToolCollection
-
-GROUP = "protocols.reading.families"
 
 FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*([\w+.#\-]*)[^\n`]*(?:\n|$)")
 _INLINE_CODE = re.compile(r"(`+)(?!`)[^\n]*?(?<!`)\1(?!`)")
@@ -33,52 +31,10 @@ _BACKTICKS = re.compile("`+")
 _LINE_WINDOW = 320
 """A line is looked at for so many characters to either side."""
 _HAS_WORDS = re.compile(r"[^\W\d_]")
-# What a text must hold for anything in it to be a call.
-MAY_ASK = re.compile(r"[<{\[(｛［【（✿`◁#*]|[:：]|>>>")
 # Where an attempt to read a value costs more than it can bring: so many failures are no accident of spelling.
 _MAX_FAILURES = 200
 
-# What must follow a bracket for anything to begin there; the rest is passed over at the speed of a regular expression.
-_AHEAD = {
-    "<": r"<(?=[|｜/]?\w)",
-    "[": r"\[(?=\s{0,40}[{｛\w/])",
-    "［": r"［(?=\s{0,40}[{｛\w/])",
-    "【": r"【(?=\s{0,40}[\w/])",
-    "{": r"\{(?=\s{0,200}[^\s{\[,])",
-    "｛": r"｛(?=\s{0,200}[^\s｛{\[,])",
-}
 THINK_TAGS = re.compile(r"<[^<>\n]{1,40}>|\[/?[A-Z ]{5,24}\]|[◁][^◁▷\n]{1,20}[▷]")
-
-
-@cache
-def families() -> tuple[Family, ...]:
-    """Every family, in the order in which they are asked."""
-    found = [plugins.load(GROUP, name).FAMILY for name in plugins.names(GROUP)]
-    return tuple(sorted(found, key=lambda family: family.rank))
-
-
-@cache
-def line_families() -> tuple[Family, ...]:
-    """The families that begin a line."""
-    return tuple(family for family in families() if "\n" in family.first)
-
-
-@cache
-def _table() -> tuple[re.Pattern[str], dict[str, tuple[Family, ...]]]:
-    """The characters at which something may begin, and who begins there."""
-    by_first: dict[str, list[Family]] = {}
-    for family in families():
-        for char in family.first:
-            by_first.setdefault(char, []).append(family)
-    plain = [_AHEAD.get(char, re.escape(char)) for char in sorted(by_first) if char != "\n"]
-    point = re.compile("|".join([r"\n(?=[^\n])", "[`◁]", *plain]))
-    return point, {char: tuple(found) for char, found in by_first.items()}
-
-
-@cache
-def _markers_only() -> re.Pattern[str]:
-    """The points that are left when values are no longer tried."""
-    return re.compile("|".join([r"\n(?=[^\n])", "[`◁]", _AHEAD["<"]]))
 
 
 @lru_cache(maxsize=4096)
@@ -182,11 +138,11 @@ class Scan:
     def run(self) -> Scanned:
         """Walks over the whole text."""
         text = self.text
-        point, table = _table()
+        point, table = openings.table()
         pos = self._line(0, table)
         while True:
             if self.is_spent:
-                point = _markers_only()
+                point = openings.markers_only()
             match = point.search(text, pos)
             if match is None:
                 break
@@ -211,24 +167,25 @@ class Scan:
         if self.is_spent:
             return start
         first = text[start : start + 1]
+        asked = table.get("\n", ())
         if first in _NO_LINE or (first == " " and text[start : start + 40].lstrip()[:1] in _NO_LINE):
-            return start
-        for family in table.get("\n", ()):
+            asked = openings.holding().get("\n", ())
+        for family in asked:
             match = family.opening.match(text, start)
             if match and (candidate := family.read(self, match)):
                 return self._take(candidate, family)
         return start
 
     def _at(self, start: int, char: str, table: dict[str, tuple[Family, ...]]) -> int:
-        text = self.text
+        text, asked, after = self.text, table.get(char, ()), start + 1
         if char in ("<", "[", "◁"):
             found = marker_at(text, start)
             if found is None and char == "<":
-                return start + 1
+                asked = openings.holding().get(char, ())
             if found:
                 marker, end = found
                 if marker.kind in ("element", "element_end") and self.tools.lookup(marker.name) is None:
-                    return end
+                    asked, after = openings.holding().get(char, ()), end
                 if marker.kind in ("think", "think_end") and not self.tools.get(marker.tag or ""):
                     return self._thinking(start, end, marker)
                 if marker.kind == "result" and self.found.candidates and not self.is_quoted(start):
@@ -236,11 +193,11 @@ class Scan:
                 if marker.kind == "noise":
                     role = _ROLE_WORD.match(text, end)
                     self.found.noise.append((start, role.end() if role and "start" in marker.tag else end))
-        for family in table.get(char, ()):
+        for family in asked:
             match = family.opening.match(text, start)
             if match and (candidate := family.read(self, match)):
                 return self._take(candidate, family)
-        return start + 1
+        return after
 
     def _inline_code(self, start: int) -> int:
         """Passes over inline code in a line that has words of its own: it is talked about."""

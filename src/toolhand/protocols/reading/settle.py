@@ -19,8 +19,9 @@ from toolhand.protocols.reading.asked import Asked, Candidate, Scanned
 from toolhand.protocols.reading.failures import WORDS, failed
 from toolhand.protocols.reading.judge import judge
 from toolhand.protocols.reading.markers import BRACKET_BEGUN, TAG_BEGUN
+from toolhand.protocols.reading.openings import may_ask
 from toolhand.protocols.reading.program import Plan, Step
-from toolhand.protocols.reading.scan import MAY_ASK, Scan
+from toolhand.protocols.reading.scan import Scan
 from toolhand.protocols.reading.shown import Shown
 from toolhand.protocols.reading.surroundings import (
     EDGE,
@@ -101,7 +102,7 @@ class Settler:
             settled: what the structured calls beside the text gave, if there were any.
         """
         settled = settled or Settled()
-        if not MAY_ASK.search(text):  # as most answers: there is nothing in it with which a call could begin
+        if not may_ask(text):  # as most answers: there is nothing in it with which a call could begin
             return self._plain(text, settled, finish_reason)
         structured, shown = list(settled.calls), self._shown(text)
         scanned = self._scanned(text, shown)

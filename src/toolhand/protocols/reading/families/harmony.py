@@ -63,4 +63,4 @@ def _call(scan: Scan, start: int, body: int, name: str) -> Candidate:
     return Candidate(start, end.end() if end else loose.end, "marked", [asked])
 
 
-FAMILY = Family(name="harmony", first="<", opening=_OPEN, read=read, rank=5)
+FAMILY = Family(name="harmony", first="<", opening=_OPEN, read=read, rank=5, holds=False)

@@ -381,4 +381,5 @@ FAMILY = Family(
     ),
     read=read,
     rank=15,
+    holds=False,
 )

@@ -69,4 +69,5 @@ FAMILY = Family(
     ),
     read=read,
     rank=40,
+    holds=False,
 )

@@ -226,4 +226,5 @@ FAMILY = Family(
     ),
     read=read,
     rank=60,
+    holds=False,
 )

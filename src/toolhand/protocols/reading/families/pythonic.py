@@ -28,4 +28,5 @@ FAMILY = Family(
     opening=re.compile(r"[\[［]\s*(?=[^\W\d][\w.\-]*\s*[(（])"),
     read=read,
     rank=30,
+    holds=False,
 )

@@ -40,4 +40,4 @@ def read(scan: Scan, match: re.Match[str]) -> Candidate | None:
     return Candidate(match.start(), end, "label", [asked])
 
 
-FAMILY = Family(name="recipient", first="\n", opening=_OPEN, read=read, rank=45)
+FAMILY = Family(name="recipient", first="\n", opening=_OPEN, read=read, rank=45, holds=False)

@@ -54,4 +54,6 @@ def _closing(text: str, position: int) -> int:
     return 0
 
 
-FAMILY = Family(name="tagged", first="<[", opening=re.compile(r"<[|｜/]?\w|\[[A-Z]"), read=read, rank=20)
+FAMILY = Family(
+    name="tagged", first="<[", opening=re.compile(r"<[|｜/]?\w|\[[A-Z]"), read=read, rank=20, holds=False
+)

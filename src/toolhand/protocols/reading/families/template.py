@@ -129,4 +129,4 @@ def _typed(raw: str, key: str, tool: Tool | None) -> Any:
     return raw
 
 
-FAMILY = Family(name="template", first="[［【", opening=_OPEN, read=read, rank=10)
+FAMILY = Family(name="template", first="[［【", opening=_OPEN, read=read, rank=10, holds=False)

@@ -45,4 +45,4 @@ def read(scan: Scan, match: re.Match[str]) -> Candidate | None:
     return Candidate(match.start(), end, "bare", asked)
 
 
-FAMILY = Family(name="yaml_document", first="\n", opening=_OPEN, read=read, rank=70)
+FAMILY = Family(name="yaml_document", first="\n", opening=_OPEN, read=read, rank=70, holds=False)
