@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Any, Final
+from typing import Any
 
 from toolhand.core.errors import SettingsError
 from toolhand.core.language import say
-
-_LOG: Final = logging.getLogger("toolhand")
 
 
 def load(group: str, name: str) -> Any:
@@ -66,33 +63,31 @@ def member(group: str, name: str, what: str) -> Any:
 def members(group: str, what: str) -> tuple[str, ...]:
     """Every name with which `member` finds something, sorted. Loads the whole group: for lists and errors.
 
-    Another package's entry point that cannot be loaded is left out, and a warning names it.
+    Another package's entry point that cannot be loaded is left out: `unloadable` names it.
     """
-    there, broken = _looked_through(group, what)
-    for error in broken.values():
-        _LOG.warning("%s", error)
-    return there
+    return _looked_through(group, what)[0]
 
 
 def listed(group: str, what: str, *more: str) -> str:
-    """The same for a sentence, with names that stand beside the group first; broken entry points are named at its end."""
-    there, broken = _looked_through(group, what)
-    names_there = ", ".join((*more, *there))
-    names_broken = ", ".join(broken)
-    return names_there + (
-        say(f" (not loadable: {names_broken})", f"（无法加载：{names_broken}）") if broken else ""
-    )
+    """The same for a sentence, with names that stand beside the group first, and `unloadable` at its end."""
+    return ", ".join((*more, *members(group, what))) + unloadable(group, what)
 
 
-def _looked_through(group: str, what: str) -> tuple[tuple[str, ...], dict[str, SettingsError]]:
-    there, broken = [], {}
+def unloadable(group: str, what: str) -> str:
+    """Names the entry points that cannot be loaded, in brackets for the end of a sentence; "" where there are none."""
+    broken = ", ".join(_looked_through(group, what)[1])
+    return say(f" (not loadable: {broken})", f"（无法加载：{broken}）") if broken else ""
+
+
+def _looked_through(group: str, what: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    there, broken = [], []
     for name in names(group):
         try:
             if found(group, name, what) is not None:
                 there.append(name)
-        except SettingsError as error:
-            broken[name] = error
-    return tuple(there), broken
+        except SettingsError:
+            broken.append(name)
+    return tuple(there), tuple(broken)
 
 
 @lru_cache(256)

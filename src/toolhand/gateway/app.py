@@ -127,8 +127,10 @@ def _page_settings(gateway: Gateway) -> PageSettings:
 
 def _front_routes(gateway: Gateway) -> list[BaseRoute]:
     found: list[BaseRoute] = []
-    for name in plugins.members(FRONTS, "FRONT"):
-        front: Front = plugins.member(FRONTS, name, "FRONT")
+    for name in plugins.names(FRONTS):
+        front: Front | None = plugins.found(FRONTS, name, "FRONT")
+        if front is None:
+            continue
         endpoint = Endpoint(
             front,
             gateway.admission,

@@ -133,7 +133,7 @@ def _meant(adapter: str, rest: str) -> str:
     near = closest(adapter, ["local", *known]) if adapter and rest else ""
     if near and is_near(adapter, near):
         return say(f"did you mean '{near}:{rest}'?", f"是不是想写“{near}:{rest}”？")
-    providers_known = ", ".join(known)
+    providers_known = ", ".join(known) + plugins.unloadable("models", _CONNECT)
     return say(
         f"write local, local:small, http://<host>/v1#<model>, or <provider>:<model> with a provider such as {providers_known}",
         f"请写 local、local:small、http://<主机>/v1#<模型>，或 <提供方>:<模型>，提供方为其中之一：{providers_known}",
