@@ -21,7 +21,7 @@ _KEPT = (
     openings.interesting,
     openings.table,
     openings.markers_only,
-    openings._may_ask,
+    openings.may_ask,
 )
 
 Install = Callable[..., str]

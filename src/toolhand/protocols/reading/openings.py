@@ -23,7 +23,6 @@ _AHEAD = {
 }
 # What the lines of our families have in them, whatever they begin with.
 _IN_LINES = r"[(（✿`◁#*:：]|>>>"
-_LINE_BEGIN = re.compile(r"^|\n")
 
 
 @cache
@@ -62,18 +61,11 @@ def holding() -> Mapping[str, tuple[Family, ...]]:
     return found
 
 
-def may_ask(text: str) -> bool:
-    """Whether a text holds anything with which a call could begin."""
-    if _may_ask().search(text):
-        return True
-    lines = holding().get("\n", ())
-    return bool(lines) and any(
-        family.opening.match(text, line.end()) for line in _LINE_BEGIN.finditer(text) for family in lines
-    )
-
-
 @cache
-def _may_ask() -> re.Pattern[str]:
+def may_ask() -> re.Pattern[str]:
+    """What a text must hold for anything in it to be a call."""
+    if "\n" in holding():
+        return re.compile("")  # any line may be one
     return re.compile(f"[{_firsts()}]|{_IN_LINES}")
 
 

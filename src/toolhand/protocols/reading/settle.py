@@ -102,7 +102,7 @@ class Settler:
             settled: what the structured calls beside the text gave, if there were any.
         """
         settled = settled or Settled()
-        if not may_ask(text):  # as most answers: there is nothing in it with which a call could begin
+        if not may_ask().search(text):  # as most answers: nothing in it could begin a call
             return self._plain(text, settled, finish_reason)
         structured, shown = list(settled.calls), self._shown(text)
         scanned = self._scanned(text, shown)
