@@ -96,15 +96,6 @@ class Doubting(Protocol):
         ...
 
 
-@runtime_checkable
-class Listing(Protocol):
-    """A protocol whose reader gives the loop one call that stands for several, and `parse` what is in it."""
-
-    def lister(self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings) -> Reader:
-        """A reader for whoever only looks at a reply; `parse` takes the `reader` of a protocol without this one."""
-        ...
-
-
 class ModelProtocol(Protocol):
     """A way of writing calls down, both ways. Found by its file's name: each file has a `PROTOCOL`."""
 

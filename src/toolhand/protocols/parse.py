@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from toolhand.arguments.settings import DEFAULT, BindSettings
 from toolhand.core import plugins
 from toolhand.core.errors import SettingsError
 from toolhand.core.language import say
 from toolhand.core.messages import FinishReason, Reply
-from toolhand.protocols import Listing, Reader
+from toolhand.protocols import Reader
 from toolhand.protocols.reading.settle import Settler
 from toolhand.protocols.reading.stream import TextReader
 from toolhand.tools.collect import collect
@@ -19,6 +19,15 @@ from toolhand.tools.collection import ToolCollection
 
 _SPELLINGS = ("auto",)
 """What can be read beside the protocols in which a model can be asked."""
+
+
+@runtime_checkable
+class Listing(Protocol):
+    """A protocol whose reader gives the loop one call that stands for several, and `parse` what is in it."""
+
+    def lister(self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings) -> Reader:
+        """A reader for whoever only looks at a reply; `parse` takes the `reader` of a protocol without this one."""
+        ...
 
 
 def fresh_id() -> str:
