@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.durable.conftest import durable_url, postgres, store, works  # noqa: F401 - fixtures
 from tests.gateway.test_chat import WEATHER, message, streamed
 from toolhand import Agent, RunContext, tool
+from toolhand.auditing import AuditTrail
+from toolhand.core.approvals import Approve
 from toolhand.core.errors import ModelError, SettingsError
 from toolhand.core.messages import ModelOutput, RawCall
+from toolhand.durable import SubmittedRun, ledger_of
+from toolhand.durable.listing import list_runs
 from toolhand.gateway import ClientKey, GatewaySettings
 from toolhand.gateway import Upstream as Behind
 from toolhand.gateway.app import build_app
+from toolhand.sessions import Archive
 from toolhand.testing import ScriptedModel
 
 MODELS = {"support": Behind(model="worker:support")}
@@ -47,7 +54,7 @@ def reply(request):
 async def gate(start, store, works):  # noqa: F811
     works({"support": Agent(ScriptedModel(reply), tools=[whoami, pay], store=store)})
     keys = (ClientKey(name="ann", key="the-key-of-one-person", permissions=("orders:read",)),)
-    return await start(models=MODELS, store=store.url, keys=keys)
+    return await start(models=MODELS, store=store.url, keys=keys, page=True)
 
 
 async def ask(gate, *said: str, **more):
@@ -109,3 +116,43 @@ async def test_options_of_an_answer_are_obeyed_or_refused_by_name(gate):
 def test_workers_need_a_store_that_they_share(tmp_path):
     with pytest.raises(SettingsError, match="store in PostgreSQL"):
         build_app(GatewaySettings(port=0, page=False, models=MODELS, store=str(tmp_path / "s.db")))
+
+
+HTML = {"headers": {"accept": "text/html"}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "answer", "decision"),
+    [
+        ({"decision": "approve"}, "You are paid 5.", "approved"),
+        ({"decision": "deny", "reason": "too dear"}, "too dear", "rejected"),
+        ({"decision": "edit", "arguments": '{"amount": 4}'}, "You are paid 4.", "edited"),
+    ],
+)
+async def test_what_is_decided_on_the_page_is_gone_on_with_by_a_worker(gate, store, fields, answer, decision):  # noqa: F811
+    await ask(gate, "pay", toolhand={"session": "s"})
+    (row,) = await list_runs(ledger_of(store), session_id="s")
+    page = (await gate.get("/approvals", **HTML)).body
+    named = dict(re.findall(r'name="(stamp|session|approval)" value="(.*?)"', page)[:3])
+    async with gate.session.post(gate.url + "/decide", data={**named, **fields}) as said:
+        assert (said.status, "worker goes on" in await said.text()) == (200, True)
+    run = await SubmittedRun(row.id, ledger_of(store)).wait(60)
+    assert (run.stopped, answer in str(run.messages[-2:])) == ("answered", True)
+    assert "Nothing waits" in (await gate.get("/approvals", **HTML)).body
+    records = await AuditTrail(store).search(session_id="s")
+    assert [(one.decision, one.decided_by) for one in records] == [("pending", ""), (decision, "local")]
+    async with gate.session.post(gate.url + "/decide", data={**named, **fields}) as said:
+        assert (said.status, "waits no more" in await said.text()) == (409, True)
+
+
+async def test_what_was_decided_in_a_session_without_its_run_is_gone_on_with_on_the_page(gate, store):  # noqa: F811
+    await ask(gate, "pay", toolhand={"session": "s"})
+    (row,) = await list_runs(ledger_of(store), session_id="s")
+    (call,) = await Archive(store).waiting("s")
+    await Archive(store).decide("s", {call.approval_id: Approve(by="Ann")})
+    page = (await gate.get("/session?id=s", **HTML)).body
+    fields = dict(re.findall(r'name="(stamp|session)" value="(.*?)"', page))
+    async with gate.session.post(gate.url + "/go-on", data=fields) as said:
+        assert (said.status, "worker goes on" in await said.text()) == (200, True)
+    assert (await SubmittedRun(row.id, ledger_of(store)).wait(60)).output == "You are paid 5."
+    assert (await AuditTrail(store).search(session_id="s"))[-1].decided_by == "Ann"

@@ -1,6 +1,7 @@
 """What a person decided, carried out: it is written into the session, and its run goes on where an agent is at hand.
 
 The same way as everywhere else: `Agent.resume` with the decision under the call's approval id, or the session's own note of it.
+A submitted run is told as `SubmittedRun.decide` tells it, and a worker goes on with it.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from typing import Any, Final
 
 from toolhand.core.approvals import Approve, Decision, Deny, Edit
 from toolhand.core.errors import ToolhandError
+from toolhand.durable import inside
+from toolhand.durable.rows import RunRow
 from toolhand.observability.excerpts import PLAIN
 from toolhand.page.frame import Around
-from toolhand.page.looking import Looking
+from toolhand.page.looking import Looking, WaitingView
 from toolhand.page.settings import Resume
 
 LOCAL: Final = "local"
@@ -50,16 +53,25 @@ class Deciding:
         self._tasks: dict[str, asyncio.Task[object]] = {}
         self._failures: OrderedDict[str, str] = OrderedDict()
 
-    def can_go_on(self, session_id: str) -> bool:
-        """Whether a session's run can be gone on with here."""
+    async def can_go_on(self, session_id: str) -> bool:
+        """Whether a session's run can be gone on with from here: by an agent at hand, or by workers."""
+        return self._is_at_hand(session_id) or await self._submitted(session_id) is not None
+
+    def _is_at_hand(self, session_id: str) -> bool:
         return self._resume is not None and (self._knows is None or self._knows(session_id))
 
-    def failure(self, session_id: str) -> str:
+    async def _submitted(self, session_id: str) -> RunRow | None:
+        return await inside.submitted_in(self._looking.store, session_id)
+
+    async def failure(self, session_id: str) -> str:
         """Why the last try to go on with a session failed; "" where it did not."""
+        row = await self._submitted(session_id)
+        if row is not None and row.state in ("waiting", "failed", "dead") and row.error:
+            return PLAIN.text(row.error, _MOST_SAID)
         return self._failures.get(session_id, "")
 
     async def decide(self, fields: Mapping[str, str], around: Around) -> str:
-        """Carries a form out; gives the sentence that is said about it.
+        """Carries a form out; gives the key of the words that are said about it.
 
         Args:
             fields: of the form.
@@ -74,39 +86,34 @@ class Deciding:
         found = next((one for one in waiting if one.pending.approval_id == approval), None)
         if found is None or session_id in self._tasks:
             raise NotDecided(around.word("gone"))
-        by = around.who or LOCAL
-        decision: Decision
-        match fields.get("decision"):
-            case "approve":
-                decision = Approve(by=by)
-            case "deny":
-                decision = Deny(fields.get("reason", "").strip()[:_MOST_SAID], by=by)
-            case "edit":
-                edited = _arguments(fields.get("arguments", ""), around)
-                decision = Edit(
-                    unmasked(edited, dict(found.call.arguments), dict(found.pending.arguments)), by=by
-                )
-            case _:
-                raise NotDecided(around.word("refused"))
-        if not self.can_go_on(session_id):
-            await self._looking.archive.decide(session_id, {approval: decision})
-            return around.word("noted")
-        await self._go_on(session_id, found.summary.owner, {approval: decision})
-        return around.word("decided")
+        decisions = {approval: _decision(fields, found, around)}
+        if (row := await self._submitted(session_id)) is not None and not row.has_ended:
+            if approval not in {call.approval_id for call in inside.pending_of_run(row)}:
+                raise NotDecided(around.word("gone"))
+            await inside.decide_in(self._looking.store, row, decisions)
+            return "worker_goes_on"
+        if not self._is_at_hand(session_id):
+            await self._looking.archive.decide(session_id, decisions)
+            return "noted"
+        await self._go_on(session_id, found.summary.owner, decisions)
+        return "decided"
 
     async def go_on(self, session_id: str, around: Around) -> str:
-        """Goes on with a run that was interrupted; gives the sentence that is said about it.
+        """Goes on with a run that was interrupted; gives the key of the words that are said about it.
 
         Raises:
             NotDecided: when there is no agent for it here.
             ToolhandError: when the store or the run refuses it.
         """
-        if not self.can_go_on(session_id):
+        if (row := await self._submitted(session_id)) is not None:
+            await inside.go_on_in(self._looking.store, row)
+            return "worker_goes_on"
+        if not self._is_at_hand(session_id):
             raise NotDecided(around.word("elsewhere"))
         summary = await self._looking.archive.summary(session_id)
         if session_id not in self._tasks:
             await self._go_on(session_id, summary.owner, {})
-        return around.word("going_on")
+        return "going_on"
 
     async def _go_on(self, session_id: str, user: str, decisions: Mapping[str, Decision]) -> None:
         """Starts it, and waits a moment for what can be said against it."""
@@ -137,6 +144,20 @@ class Deciding:
 
 async def _awaited(resume: Resume, session_id: str, user: str, decisions: Mapping[str, Decision]) -> object:
     return await resume(session_id, user, decisions)
+
+
+def _decision(fields: Mapping[str, str], found: WaitingView, around: Around) -> Decision:
+    by = around.who or LOCAL
+    match fields.get("decision"):
+        case "approve":
+            return Approve(by=by)
+        case "deny":
+            return Deny(fields.get("reason", "").strip()[:_MOST_SAID], by=by)
+        case "edit":
+            edited = _arguments(fields.get("arguments", ""), around)
+            return Edit(unmasked(edited, dict(found.call.arguments), dict(found.pending.arguments)), by=by)
+        case _:
+            raise NotDecided(around.word("refused"))
 
 
 def _arguments(text: str, around: Around) -> dict[str, Any]:

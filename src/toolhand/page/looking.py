@@ -12,6 +12,7 @@ from typing import Final
 from toolhand.auditing import AuditTrail
 from toolhand.core.approvals import PendingCall
 from toolhand.core.errors import SessionError
+from toolhand.durable.inside import submitted_in
 from toolhand.observability.audit import AuditRecord
 from toolhand.observability.excerpts import PLAIN
 from toolhand.page.runs import MOST_CHARACTERS, CallView, RunView, begins_run, parted, run_of
@@ -90,7 +91,7 @@ class Looking:
         if not self.is_there:
             return []
         found = await self.store.list(owner=user, before=before, limit=limit)
-        return [_masked(await self.archive.standing(summary)) for summary in found]
+        return [_masked(await self._standing(summary)) for summary in found]
 
     async def search(self, text: str, *, user: str | None = None) -> list[Hit]:
         """Messages with these words in them, the newest first."""
@@ -191,7 +192,16 @@ class Looking:
     async def _summary(self, session_id: str) -> Summary:
         if not self.is_there:
             raise SessionError(session_id)
-        return _masked(await self.archive.standing(await self.archive.summary(session_id)))
+        return _masked(await self._standing(await self.archive.summary(session_id)))
+
+    async def _standing(self, summary: Summary) -> Summary:
+        """How it stands. What was decided about a submitted run waits no more, though its worker has yet to write it down."""
+        standing = await self.archive.standing(summary)
+        if standing.state == "waiting":
+            row = await submitted_in(self.store, summary.id)
+            if row is not None and row.state in ("queued", "running") and row.decisions:
+                return replace(standing, in_use=True)
+        return standing
 
     async def _entries(self, session_id: str, before: int, runs: int) -> tuple[list[Entry], int]:
         """The entries that count of the last runs before a number, oldest first, and the number of the first."""

@@ -48,6 +48,9 @@ _KINDS: Final = {
     "page.js": "text/javascript",
     "icon.svg": "image/svg+xml",
 }
+_DONE: Final = ("decided", "noted", "going_on", "worker_goes_on")
+"""What may be said about what was just done."""
+
 _MOST_DRIFT: Final = 50
 _MOST_PATTERNS: Final = 40
 _MOST_NAME: Final = 60
@@ -117,13 +120,13 @@ class _Pages:
             return RedirectResponse(link("/run", id=session_id, seq=start), 303)
         before, mark = _number(request.query_params.get("before")), await self._looking.mark(session_id)
         seen = await self._looking.session(session_id, before=before)
-        told, is_bad = self._told(session_id, request, around)
+        told, is_bad = await self._told(session_id, request, around)
         page = session_page(
             around,
             seen,
             now=time.time(),
             live="" if before else link("/live", id=session_id, since=mark),
-            can_go_on=self._deciding.can_go_on(session_id),
+            can_go_on=await self._deciding.can_go_on(session_id),
             told=told,
             failed=is_bad,
         )
@@ -133,25 +136,25 @@ class _Pages:
         around, session_id = _around(request), request.query_params.get("id", "")
         mark = await self._looking.mark(session_id)
         summary, run = await self._looking.run(session_id, _number(request.query_params.get("seq")))
-        told, is_bad = self._told(session_id, request, around)
+        told, is_bad = await self._told(session_id, request, around)
         page = run_page(
             around,
             summary,
             run,
             now=time.time(),
             live=link("/live", id=session_id, since=mark),
-            can_go_on=self._deciding.can_go_on(session_id),
+            can_go_on=await self._deciding.can_go_on(session_id),
             told=told,
             failed=is_bad,
         )
         return HTMLResponse(page)
 
-    def _told(self, session_id: str, request: Request, around: Around) -> tuple[str, bool]:
+    async def _told(self, session_id: str, request: Request, around: Around) -> tuple[str, bool]:
         """What is said about what was just done, and whether it went wrong."""
-        if failure := self._deciding.failure(session_id):
+        if failure := await self._deciding.failure(session_id):
             return around.word("resume_failed", failure), True
         key = request.query_params.get("done", "")
-        return (around.word(key), False) if key in ("decided", "noted", "going_on") else ("", False)
+        return (around.word(key), False) if key in _DONE else ("", False)
 
     async def approvals(self, request: Request) -> Response:
         around, mark = _around(request), await self._looking.mark()
@@ -173,8 +176,7 @@ class _Pages:
         async def work(around: Around) -> str:
             return await self._deciding.decide(fields, around)
 
-        done = "decided" if self._deciding.can_go_on(session_id) else "noted"
-        return await self._done(request, session_id, work, done)
+        return await self._done(request, session_id, work)
 
     async def go_on(self, request: Request) -> Response:
         fields = await _guard(request).form(request)
@@ -183,15 +185,15 @@ class _Pages:
         async def work(around: Around) -> str:
             return await self._deciding.go_on(session_id, around)
 
-        return await self._done(request, session_id, work, "going_on")
+        return await self._done(request, session_id, work)
 
     async def _done(
-        self, request: Request, session_id: str, work: Callable[[Around], Awaitable[str]], done: str
+        self, request: Request, session_id: str, work: Callable[[Around], Awaitable[str]]
     ) -> Response:
         """Does it and shows the run; where it cannot be, says why over what still waits."""
         around = _around(request)
         try:
-            await work(around)
+            done = await work(around)
         except SessionError:
             problem = around.word("gone")
         except NotDecided as refused:

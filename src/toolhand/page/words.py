@@ -151,6 +151,10 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
         "已记录。运行继续时生效：在它的智能体所在的程序里，或使用 toolhand chat -s 名称。",
     ),
     "decided": ("Decided. The run goes on.", "已决定，运行继续。"),
+    "worker_goes_on": (
+        "A worker goes on with the run as soon as one is free (toolhand worker).",
+        "有空闲的 worker（toolhand worker）时会继续这次运行。",
+    ),
     "going_on": ("The run goes on.", "运行继续。"),
     "not_json_at": (
         "These arguments are no JSON object: see line {0}, column {1}.",

@@ -123,7 +123,7 @@ def call_card(call: CallView, summary: Summary, around: Around) -> Markup:
             _result(call, around),
             class_="panels",
         ),
-        decision_forms(call, summary, around) if call.pending is not None else None,
+        decision_forms(call, summary, around) if call.pending is not None and not summary.in_use else None,
         class_=f"card call {call_kind(call)}",
         id=anchor(call),
         tabindex=-1,

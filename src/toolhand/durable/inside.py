@@ -1,0 +1,84 @@
+"""The submitted run inside a session, for those who look at sessions: which it is, what is decided about it, how it goes on."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from typing import Any, Final
+
+from toolhand.core.approvals import Decision, PendingCall
+from toolhand.durable import tending
+from toolhand.durable.ledger import HEADS, RunLedger
+from toolhand.durable.opening import has_runs, ledger_of
+from toolhand.durable.rows import COLUMNS, RunRow, row_of
+from toolhand.sessions.store import SessionStore
+from toolhand.sessions.stored import StoredSession
+
+_THERE: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
+"""The stores of which it is known that runs can have been submitted to them."""
+
+_FOUND: Final = f"""
+SELECT {COLUMNS} FROM run WHERE session = ? AND (state IN ({HEADS}) OR (state IN ('failed', 'dead') AND last_seq >= (
+    SELECT COALESCE(max(e.seq), 0) FROM entry e JOIN session s ON s.no = e.session WHERE s.id = run.session
+))) ORDER BY state IN ({HEADS}) DESC, no DESC LIMIT 1
+"""  # noqa: S608 - our own words
+
+
+async def submitted_in(store: SessionStore, session_id: str) -> RunRow | None:
+    """The submitted run whose turn it is in a session, or the one at its end that came to none; None where there is neither.
+
+    Looking makes no tables.
+
+    Args:
+        store: where the session is.
+        session_id: its name.
+    """
+    if not has_runs(store):
+        return None
+    if store not in _THERE:
+        rows = await store.look(lambda: _asked("SELECT to_regclass('run') IS NOT NULL", ()))
+        if not rows[0][0]:
+            return None
+        _THERE.add(store)
+    rows = await store.look(lambda: _asked(_FOUND, (session_id,)))
+    return row_of(rows[0]) if rows else None
+
+
+def _asked(statement: str, values: tuple[Any, ...]) -> Any:
+    return (yield statement, values)
+
+
+def pending_of_run(row: RunRow) -> tuple[PendingCall, ...]:
+    """The calls of a run that wait for a person; none where it waits for nobody."""
+    told = row.outcome.get("pending", ()) if row.state == "waiting" else ()
+    return tuple(PendingCall.from_json(one) for one in told)
+
+
+async def noted(ledger: RunLedger, row: RunRow) -> Mapping[str, Decision]:
+    """What persons decided in the session about the calls that a run waits for, by approval id."""
+    session = StoredSession(row.session_id, ledger.store, user=row.user)
+    await session.load()
+    known = {call.approval_id for call in pending_of_run(row)}
+    return {name: decision for name, decision in session.decisions.items() if name in known}
+
+
+async def decide_in(store: SessionStore, row: RunRow, decisions: Mapping[str, Decision]) -> None:
+    """Tells a session's run what was decided; a worker goes on with it.
+
+    Raises:
+        SettingsError: see `tending.decide`.
+    """
+    await tending.decide(ledger_of(store), row.id, decisions)
+
+
+async def go_on_in(store: SessionStore, row: RunRow) -> None:
+    """Has a session's run gone on with: with what was decided in the session, or tried again where it came to no end.
+
+    Raises:
+        SettingsError: when it waits and nothing was decided.
+    """
+    ledger = ledger_of(store)
+    if row.state == "waiting":
+        await tending.decide(ledger, row.id, await noted(ledger, row))
+    elif row.has_ended:
+        await tending.retry(ledger, row.id)
