@@ -199,9 +199,12 @@ class Asking:
         """A reply that its protocol doubts, or what the model says when it is asked further."""
         if doubt is None:
             return said.reply, said.output
-        with heard_by(context.emit):
-            told = await self.setup.model.complete(doubt.question)
-        settled, usage = doubt.settled(told), said.output.usage + told.usage
+        told, asked = said.output, Usage()
+        if doubt.question is not None:
+            with heard_by(context.emit):
+                told = await self.setup.model.complete(doubt.question)
+            asked = told.usage
+        settled, usage = doubt.settled(told), said.output.usage + asked
         reply, output, sure, is_kept = said.reply, said.output, settled.sure, True
         if settled.instead is not None:
             other, heard = await self._reply(settled.instead, reader(), context)
@@ -211,7 +214,7 @@ class Asking:
                 is_kept = not is_better
             if not is_kept:
                 reply, output = other, heard
-        context.emit(AskedAgain(reason=doubt.reason, sure=sure, is_kept=is_kept, usage=told.usage))
+        context.emit(AskedAgain(reason=doubt.reason, sure=sure, is_kept=is_kept, usage=asked))
         return reply, replace(output, usage=usage)
 
     async def _reply(

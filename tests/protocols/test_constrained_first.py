@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from toolhand import Agent, Toolset, tool
 from toolhand.core.errors import ErrorCode, ToolError
+from toolhand.core.events import TextDelta
 from toolhand.core.messages import Message, Note, Text, ToolCall, ToolResult, Value, system, user
 from toolhand.core.tools import ToolChoice
 from toolhand.ladder import Ladder, Profile
@@ -162,3 +165,32 @@ async def test_a_whole_run_and_the_users_next_words(streams):
     first, second, third = model.requests
     assert (first.odds, second.odds, third.odds) == (20, 0, 20)
     assert [bool(request.tools) for request in model.requests] == [False, True, False]
+
+
+@pytest.mark.parametrize("placeholder", ["your words", "“你的回答”"])
+@pytest.mark.parametrize("streams", [False, True])
+async def test_the_prompts_own_words_are_no_answer_to_a_failed_call(placeholder, streams):
+    @tool
+    def score(name: str) -> int:
+        """The score of a pupil."""
+        return {}[name]
+
+    said = json.dumps({"fits": False, "answer": placeholder}, ensure_ascii=False)
+    model = ScriptedModel(
+        [
+            '{"fits": true, "calls": [{"tool": "score", "args": {"name": "Bo"}}]}',
+            said,
+            "I could not find it out.",
+        ]
+    )
+    ladder = Ladder(Profile(rungs=("constrained_first", "native"), least_sure=0.3))
+    agent = Agent(model, [score], protocol=ladder, store="memory")
+    if streams:
+        events = [event async for event in agent.stream("What is the score of Bo?")]
+        run = events[-1].run
+        assert placeholder not in "".join(event.text for event in events if isinstance(event, TextDelta))
+    else:
+        run = await agent.run("What is the score of Bo?")
+    assert run.text == "I could not find it out."
+    assert model.requests[-1].grammar is None
+    assert all(placeholder not in message.text for message in run.messages)

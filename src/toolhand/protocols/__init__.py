@@ -78,12 +78,12 @@ class Doubt:
 
     Args:
         reason: a word, as in `AskedAgain`.
-        question: what to ask; its output is not shown.
-        settled: takes the output to the question and ends the doubt.
+        question: what to ask; its output is not shown. None where it is plain that the reply cannot count.
+        settled: takes the output to the question, or the reply's own where there is none, and ends the doubt.
     """
 
     reason: str
-    question: ModelRequest
+    question: ModelRequest | None
     settled: Callable[[ModelOutput], Settled]
 
 

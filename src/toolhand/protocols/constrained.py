@@ -97,6 +97,11 @@ _NO_TOOL: Mapping[Language, str] = {
     "zh": "没有工具能做用户所要求的事。请根据你确实知道的内容回答；如果需要你无法知道的事实，例如价格、订单、日期或个人数据，"
     "请说明你查不到。",
 }
+_FREELY: Mapping[Language, str] = {
+    "en": "Answer the user's question in one short sentence with the values found in the results. Where a result is an error, "
+    "make the call again as the error says, or say plainly what could not be found out.",
+    "zh": "请根据结果用一句话回答用户的问题，写出查到的数值。如果结果是错误，请按提示改正后再调用，或直接说明没能查到什么。",
+}
 _PLACEHOLDERS = ("yourwords", "你的回答")
 _NOT_WORD = re.compile(r"[\W_]+")
 _FRAME = re.compile(r"<\s*/?\s*tool_result", re.IGNORECASE)
@@ -175,11 +180,18 @@ def steps_left_out(messages: Sequence[Message], tools: ToolCollection, choice: T
 
 def echoes(reply: Reply, messages: Sequence[Message]) -> bool:
     """Whether an answer is none: the prompt's word for one, or the question itself."""
-    text = _NOT_WORD.sub("", reply.text or "").casefold()
-    if not text or reply.calls:
-        return False
     asked = next((message.text for message in reversed(messages) if message.role == "user"), "")
-    return text in (*_PLACEHOLDERS, _NOT_WORD.sub("", asked).casefold())
+    text = _plain(reply.text or "")
+    return is_placeholder(reply) or (bool(text) and not reply.calls and text == _plain(asked))
+
+
+def is_placeholder(reply: Reply) -> bool:
+    """Whether an answer is only the prompt's word for one."""
+    return not reply.calls and _plain(reply.text or "") in _PLACEHOLDERS
+
+
+def _plain(text: str) -> str:
+    return _NOT_WORD.sub("", text).casefold()
 
 
 def answer_of(said: Said) -> ModelRequest:
@@ -187,6 +199,13 @@ def answer_of(said: Said) -> ModelRequest:
     language = said.request.language
     messages = led(said.messages, _NO_TOOL[language])
     plain = NATIVE.render(messages, ToolCollection(), ToolChoice("none"), language)
+    return replace(plain, sampling=said.request.sampling)
+
+
+def freely(said: Said) -> ModelRequest:
+    """Asks in the model's own form what is to be said or called now that there are results."""
+    language = said.request.language
+    plain = NATIVE.render(led(said.messages, _FREELY[language]), said.tools, ToolChoice(), language)
     return replace(plain, sampling=said.request.sampling)
 
 
@@ -234,8 +253,11 @@ class Constrained:
         already.
         """
         calls, grammar = said.reply.calls, said.request.grammar
-        if not said.request.odds or grammar is None or is_answering_results(said.messages):
+        if not said.request.odds or grammar is None:
             return None
+        if is_answering_results(said.messages):
+            said_nothing = is_placeholder(said.reply)
+            return Doubt("placeholder", None, lambda _: Settled(0.0, freely(said))) if said_nothing else None
         fit = fit_of(said.output.odds)
         if fit is None or (said.reply.broken and not calls):
             return None
