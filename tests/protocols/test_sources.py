@@ -183,6 +183,8 @@ async def test_streamed_and_whole_end_alike(form):
         "作为一个AI语言模型，我不能回答这个问题。",
         "费用因地区而异，建议您咨询当地的公司。",
         "The price may vary. Please contact the shop.",
+        "根据我所知，借书超期每天罚1元。",
+        "As far as I know, the fine is one euro a day.",
     ],
 )
 def test_giving_up_is_heard(text):

@@ -30,6 +30,7 @@ _GIVES_UP: Final = re.compile(
     r"|\bas an? (?:AI|artificial|language model)\b"
     r"|\b(?:not|n['’]t) (?:been )?(?:find|found|available|provided|specified|mentioned|contain)"
     r"|\bno (?:information|data|details|records?|mention)\b|\bcould you (?:please )?(?:provide|clarify|specify)\b"
+    r"|\bas far as I know\b|\b(?:to (?:the best of )?|based on )my (?:own )?knowledge\b|据我(?:所知|了解)|据我的(?:了解|知识)"
     r"|\b(?:depends on|may vary|can vary|varies)\b|\b(?:contact|consult|check with)\b"
     r"|抱歉|对不起|很遗憾|无法|不能(?:提供|回答|查|确定|得知|告诉)|没有(?:找到|查到|查询到|相关|关于|足够|提供|权限)|查不到|找不到"
     r"|不知道|不清楚|未(?:找到|查到|提供|提及)|作为(?:一个|一名)?(?:AI|人工智能|语言模型)|请(?:您|你)?(?:提供|告诉我)"
