@@ -16,11 +16,14 @@ import urllib.request
 import pytest
 
 from toolhand import Agent, tool
+from toolhand.auditing import AuditTrail
+from toolhand.cli.app import run_app
+from toolhand.core.approvals import Approve, Deny
 from toolhand.core.errors import SettingsError
 from toolhand.durable import RunError, ledger_of
 from toolhand.durable.agents import load_work
 from toolhand.durable.retention import prune
-from toolhand.sessions import open_store
+from toolhand.sessions import Archive, open_store
 from toolhand.testing import ScriptedModel
 
 SHOP = """
@@ -128,9 +131,11 @@ async def test_a_day_with_a_worker(store, durable_url, shop):
             toolhand, "runs", "list", "--state", "waiting", "--json", "--store", durable_url
         )
         assert (code, [json.loads(line)["id"] for line in told.splitlines()]) == (0, [paying.id])
-        code, told = await asyncio.to_thread(toolhand, "runs", "approve", paying.id, "--store", durable_url)
+        words = ("approve", "p", "--by", "Ann", "--store", durable_url)
+        code, told = await asyncio.to_thread(toolhand, "runs", *words)
         assert (code, "decided about pay" in told) == (0, True)
         assert (await paying.wait(90)).output == "pay: paid 5"
+        assert (await AuditTrail(store).search(session_id="p"))[-1].decided_by == "Ann"
         code, told = await asyncio.to_thread(toolhand, "runs", "show", paying.id, "--store", durable_url)
         assert (code, "paid 5" in told, "facts" in told) == (0, True, False)
         slow = await agent.submit("wait 30", session="w")
@@ -147,6 +152,35 @@ async def test_a_day_with_a_worker(store, durable_url, shop):
         code = await asyncio.to_thread(process.end)
     assert code == 0, process.lines
     assert await ledger_of(store).look("SELECT id FROM worker", ()) == []
+
+
+async def test_who_decides_at_the_command_line_stands_in_the_audit(store, durable_url, works, monkeypatch):
+    def reply(request):
+        from tests.test_agent import asks  # noqa: PLC0415
+
+        return "done" if request.messages[-1].results else asks(("c", "pay", '{"amount": 5}'))
+
+    @tool(effect="writes", approval=True)
+    async def pay(amount: int) -> str:
+        """Pays."""
+        return f"paid {amount}"
+
+    monkeypatch.setattr("getpass.getuser", lambda: "the-operator")
+    agent = Agent(ScriptedModel(reply), tools=[pay], store=store)
+    works(agent)
+    for session, noted, expected in (
+        ("a", None, "the-operator"),
+        ("b", Approve(by="Chen Wei"), "Chen Wei"),
+        ("c", Deny(by="Chen Wei"), "the-operator"),
+    ):
+        run = await agent.submit("pay", session=session)
+        (call,) = (await run.wait(60)).pending
+        if noted is not None:
+            await Archive(store).decide(session, {call.approval_id: noted})
+        assert await asyncio.to_thread(run_app, ["runs", "approve", session, "--store", durable_url]) == 0
+        assert (await run.wait(60)).output == "done"
+        assert (await AuditTrail(store).search(session_id=session))[-1].decided_by == expected
+    assert await asyncio.to_thread(run_app, ["runs", "approve", "a", "--store", durable_url]) == 1
 
 
 @pytest.mark.slow

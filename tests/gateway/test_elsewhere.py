@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 import pytest
@@ -18,6 +19,9 @@ from toolhand.durable.listing import list_runs
 from toolhand.gateway import ClientKey, GatewaySettings
 from toolhand.gateway import Upstream as Behind
 from toolhand.gateway.app import build_app
+from toolhand.gateway.checking import findings
+from toolhand.gateway.repeating import Repeats
+from toolhand.gateway.wanted import Sending
 from toolhand.sessions import Archive
 from toolhand.testing import ScriptedModel
 
@@ -36,6 +40,19 @@ def pay(amount: int) -> str:
     return f"paid {amount}"
 
 
+SENT: list[str] = []
+HELD: list[bool] = []
+
+
+@tool(effect="writes")
+async def send() -> str:
+    """Sends something, once it may."""
+    while HELD:  # noqa: ASYNC110 - it may run in another loop
+        await asyncio.sleep(0.02)
+    SENT.append("letter")
+    return "sent"
+
+
 def reply(request):
     said = [m.text for m in request.messages if m.role == "user" and m.text]
     if request.messages[-1].results:
@@ -44,7 +61,9 @@ def reply(request):
         return f"{request.sampling} {request.tool_choice.mode}"
     if said[-1] == "break":
         raise ModelError("the key sk-secret is wrong")
-    name, arguments = {"who": ("whoami", "{}"), "pay": ("pay", '{"amount": 5}')}.get(said[-1], ("", ""))
+    name, arguments = {"who": ("whoami", "{}"), "send": ("send", "{}"), "pay": ("pay", '{"amount": 5}')}.get(
+        said[-1], ("", "")
+    )
     if not name:
         return " / ".join(said)
     return ModelOutput(calls=(RawCall(id="c", name=name, arguments=arguments),), finish_reason="tool_calls")
@@ -52,15 +71,18 @@ def reply(request):
 
 @pytest.fixture
 async def gate(start, store, works):  # noqa: F811
-    works({"support": Agent(ScriptedModel(reply), tools=[whoami, pay], store=store)})
-    keys = (ClientKey(name="ann", key="the-key-of-one-person", permissions=("orders:read",)),)
+    works({"support": Agent(ScriptedModel(reply), tools=[whoami, pay, send], store=store)})
+    keys = (
+        ClientKey(name="ann", key="the-key-of-one-person", permissions=("orders:read",)),
+        ClientKey(name="bob", key="the-key-of-another-one"),
+    )
     return await start(models=MODELS, store=store.url, keys=keys, page=True)
 
 
-async def ask(gate, *said: str, **more):
+async def ask(gate, *said: str, key="the-key-of-one-person", told=None, **more):
     roles = ["user", "assistant"] * len(said)
     messages = [{"role": role, "content": text} for role, text in zip(roles, said, strict=False)]
-    headers = {"Authorization": "Bearer the-key-of-one-person"}
+    headers = {"Authorization": f"Bearer {key}", **(told or {})}
     return await gate.post({"model": "support", "messages": messages, **more}, headers=headers)
 
 
@@ -156,3 +178,84 @@ async def test_what_was_decided_in_a_session_without_its_run_is_gone_on_with_on_
         assert (said.status, "worker goes on" in await said.text()) == (200, True)
     assert (await SubmittedRun(row.id, ledger_of(store)).wait(60)).output == "You are paid 5."
     assert (await AuditTrail(store).search(session_id="s"))[-1].decided_by == "Ann"
+
+
+def tries(count: int, **more: str) -> dict[str, str]:
+    return {"x-stainless-retry-count": str(count), **more}
+
+
+async def test_what_a_client_sends_again_without_an_answer_is_made_once(gate, store):  # noqa: F811
+    SENT.clear()
+    HELD.append(True)
+    first = asyncio.ensure_future(ask(gate, "send", told=tries(0)))
+    while not await list_runs(ledger_of(store)):  # noqa: ASYNC110 - it happens in the gateway
+        await asyncio.sleep(0.02)
+    first.cancel()  # as a client does whose own time is over
+    again = [asyncio.ensure_future(ask(gate, "send", told=tries(count))) for count in (1, 2)]
+    await asyncio.sleep(0.1)
+    HELD.clear()
+    assert [message(await one)["content"] for one in again] == ["You are sent."] * 2
+    assert (SENT, len(await list_runs(ledger_of(store)))) == (["letter"], 1)
+    assert message(await ask(gate, "send", told=tries(0)))["content"] == "You are sent."
+    assert len(SENT) == 2  # the same words once more, and not the same request
+
+
+async def test_a_name_for_a_request_makes_it_once_and_is_its_user_s_own(gate, store):  # noqa: F811
+    SENT.clear()
+    named = {"told": {"Idempotency-Key": "order 7"}}
+    first, second = await ask(gate, "send", **named), await ask(gate, "send", **named)
+    runs = [said.body["usage"]["toolhand"]["run"] for said in (first, second)]
+    assert (message(second)["content"], len(set(runs)), SENT) == ("You are sent.", 1, ["letter"])
+    assert (
+        message(await ask(gate, "send", key="the-key-of-another-one", **named))["content"] == "You are sent."
+    )
+    assert len(SENT) == 2
+    other = await ask(gate, "who", **named)
+    assert (other.status, other.body["error"]["code"]) == (422, "run_differs")
+    mine = {"toolhand": {"run_id": "order-8"}}
+    assert (await ask(gate, "who", **mine)).body["usage"]["toolhand"]["run"] == "order-8"
+    theirs = await ask(gate, "who", key="the-key-of-another-one", **mine)
+    assert (theirs.status, theirs.body["error"]["code"]) == (403, "run_refused")
+    assert (await ask(gate, "who", toolhand={"run_id": "a b"})).status == 400
+    assert len(await list_runs(ledger_of(store))) == 3
+
+
+async def test_a_session_that_waits_for_a_person_says_so_at_once(gate, store):  # noqa: F811
+    session = {"toolhand": {"session": "s"}}
+    run_id = (await ask(gate, "pay", **session)).body["usage"]["toolhand"]["run"]
+    refused = await ask(gate, "and?", **session)
+    error = refused.body["error"]
+    assert (refused.status, error["code"], refused.headers["x-should-retry"]) == (
+        409,
+        "session_waits",
+        "false",
+    )
+    assert (error["toolhand"]["run"], error["toolhand"]["pending"][0]["name"]) == (run_id, "pay")
+    (row,) = await list_runs(ledger_of(store))  # what was refused is not made later
+    run = SubmittedRun(row.id, ledger_of(store))
+    await run.decide({row.outcome["pending"][0]["approval_id"]: Approve()})
+    await run.wait(60)
+    assert message(await ask(gate, "and?", **session))["content"] == "pay / and?"
+
+
+async def test_the_settings_are_checked_with_workers_or_without(gate, store, tmp_path):  # noqa: F811
+    async def found(**settings):
+        told = [one async for one in findings(GatewaySettings(port=0, **settings))]
+        return next(one for one in told if one.what == "model support")
+
+    while "(1 worker" not in (there := await found(models=MODELS, store=store.url)).told:
+        assert there.problem == ""
+        await asyncio.sleep(0.05)
+    nobody = {"support": Behind(model="worker:nobody")}
+    assert "runs wait" in (await found(models=nobody, store=store.url)).told
+    assert "PostgreSQL" in (await found(models=MODELS, store=str(tmp_path / "s.db"))).problem
+
+
+def test_a_try_that_comes_long_after_is_no_try_of_that_request():
+    moments = [0.0]
+    repeats = Repeats(10.0, lambda: moments[0])
+    repeats.began(Sending(digest="d"), "ann", "run")
+    again = Sending(digest="d", is_repeated=True)
+    assert [repeats.run_of(again, user) for user in ("ann", "bob")] == ["run", ""]
+    moments[0] = 71.0
+    assert repeats.run_of(again, "ann") == ""

@@ -220,6 +220,16 @@ async def test_an_unknown_model_is_named_or_led_to_the_default(start):
     assert (await gate.post(asked(model="gpt-99"))).body["model"] == "gpt-99"
 
 
+async def test_a_key_may_use_what_answers_whatever_name_was_asked_for(start):
+    keys = [
+        ClientKey(name=name, key=f"the-key-of-who-may-{name}", models=(name,)) for name in ("m", "gpt-99")
+    ]
+    gate = await start("Well.", default_model="m", keys=tuple(keys))
+    for key, status in zip(keys, (200, 403), strict=True):
+        headers = {"Authorization": f"Bearer the-key-of-who-may-{key.name}"}
+        assert (await gate.post(asked(model="gpt-99"), headers=headers)).status == status
+
+
 async def test_a_star_names_many_models(start):
     gate = await start("Well.", models={"any/*": Upstream(model="nonsense:*")})
     assert (await gate.post(asked(model="any/thing"))).status == 404

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import getpass
 import json
+import os
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 import typer
@@ -13,10 +16,11 @@ from toolhand.cli.masking import UNMASKED, masked_run
 from toolhand.cli.shown import print_table, screen, shown, tell
 from toolhand.cli.stores import opened, table_of, when
 from toolhand.cli.words import say
-from toolhand.core.approvals import Approve, Decision, Deny, PendingCall
+from toolhand.core.approvals import Approve, Decision, Deny
 from toolhand.core.errors import SettingsError
 from toolhand.core.jsonable import jsonable
 from toolhand.durable import tending
+from toolhand.durable.inside import noted, pending_of_run
 from toolhand.durable.ledger import RunLedger
 from toolhand.durable.listing import counts, list_runs, workers
 from toolhand.durable.opening import ledger_of
@@ -169,36 +173,86 @@ def cancel(
     return 0 if are_all else 1
 
 
+WAITING: Any = typer.Argument(
+    metavar="RUN", help=say("the run's id, or its session's name", "运行的 id，或它的会话名称")
+)
 CALL: Any = typer.Option(None, "--call", help=say("Only this call, by its id.", "只针对这个调用（按 id）。"))
+BY: Any = typer.Option(
+    "",
+    "--by",
+    metavar="NAME",
+    help=say(
+        "Who decides, for the audit; by default whoever is logged in on this machine.",
+        "由谁决定，记入审计；默认是本机的登录用户。",
+    ),
+)
 
 
 @app.command("approve", help=say("Let the calls run that a run waits for.", "批准运行所等待的调用。"))
-def approve(run: str = RUN, call: str | None = CALL, store: str | None = options.STORE) -> None:
-    _decide(run, call, Approve(), store)
+def approve(
+    run: str = WAITING, call: str | None = CALL, by: str = BY, store: str | None = options.STORE
+) -> None:
+    _decide(run, call, Approve(), by, store)
 
 
 @app.command("deny", help=say("Do not let the calls run that a run waits for.", "拒绝运行所等待的调用。"))
 def deny(
-    run: str = RUN,
+    run: str = WAITING,
     reason: str = typer.Option("", "--reason", help=say("A sentence for the model.", "给模型的一句话。")),
     call: str | None = CALL,
+    by: str = BY,
     store: str | None = options.STORE,
 ) -> None:
-    _decide(run, call, Deny(reason), store)
+    _decide(run, call, Deny(reason), by, store)
 
 
-def _decide(run: str, call: str | None, decision: Decision, store: str | None) -> None:
-    async def work(ledger: RunLedger) -> list[str]:
-        row = await _row(ledger, run)
-        pending = [PendingCall.from_json(told) for told in row.outcome.get("pending", ())]
-        wanted = [p.approval_id for p in pending] if call is None else [call]
-        await tending.decide(ledger, run, dict.fromkeys(wanted, decision))
-        return [p.name for p in pending if call in (None, p.call_id, p.approval_id)]
+def _decide(name: str, call: str | None, decision: Approve | Deny, by: str, store: str | None) -> None:
+    async def work(ledger: RunLedger) -> tuple[str, list[str]]:
+        row = await _waiting(ledger, name)
+        pending = [p for p in pending_of_run(row) if call in (None, p.call_id, p.approval_id)]
+        told, usual = await noted(ledger, row), by.strip() or _here()
+        decisions: dict[str, Decision] = {
+            p.approval_id: replace(
+                decision, by=by.strip() or _who(told.get(p.approval_id), decision) or usual
+            )
+            for p in pending
+        }
+        await tending.decide(ledger, row.id, decisions)
+        return row.id, [p.name for p in pending]
 
-    names = ", ".join(_in(store, work))
+    run_id, names = _in(store, work)
+    what = ", ".join(names)
     tell(
         say(
-            f"decided about {names}: a worker goes on with {run}",
-            f"已对 {names} 做出决定：worker 会继续 {run}",
+            f"decided about {what}: a worker goes on with {run_id}",
+            f"已对 {what} 做出决定：worker 会继续 {run_id}",
         )
     )
+
+
+async def _waiting(ledger: RunLedger, name: str) -> RunRow:
+    """The run of a name, or the one that waits in the session of that name."""
+    row = await ledger.find(name)
+    if row is None:
+        row = next(iter(await list_runs(ledger, states=["waiting"], session_id=name, limit=1)), None)
+    if row is None:
+        raise SettingsError(
+            say(
+                f"there is no run '{name}' in the store {ledger.store.name}, and no session of that name in which one waits",
+                f"存储 {ledger.store.name} 里没有运行“{name}”，也没有运行在名为它的会话里等待",
+            )
+        )
+    return row
+
+
+def _who(told: Decision | None, decision: Approve | Deny) -> str:
+    """Who decided the same already, where that was noted in the session."""
+    return told.by if isinstance(told, type(decision)) else ""
+
+
+def _here() -> str:
+    """Whoever is logged in; a number where the machine knows no name."""
+    try:
+        return getpass.getuser()
+    except (ImportError, KeyError, OSError):
+        return f"uid-{os.getuid()}"

@@ -152,14 +152,17 @@ class RunLedger:
                 if not tries or getattr(error.__cause__, "sqlstate", "") != _DUPLICATE:
                     raise
 
-    async def submit(self, new: NewRun) -> None:
+    async def submit(self, new: NewRun) -> bool:
         """Writes a run down and has it carried to a worker, both or neither. A second time changes nothing.
+
+        Returns:
+            False where there was one of that name.
 
         Raises:
             SessionError: when the session is another user's.
         """
 
-        def script(puts: Puts) -> Script[None]:
+        def script(puts: Puts) -> Script[bool]:
             yield _SESSION, (new.session_id, new.user)
             rows = yield "SELECT owner FROM session WHERE id = ? FOR UPDATE", (new.session_id,)
             if not rows or rows[0][0] != new.user:
@@ -174,8 +177,9 @@ class RunLedger:
             )
             if rows and rows[0][0] == "queued":
                 yield from puts.put(Job(run_id=new.id, queue=new.queue, priority=new.priority, due=new.due))
+            return bool(rows)
 
-        await self.change(script)
+        return await self.change(script)
 
     def locked(self, run_id: str) -> Script[tuple[Sequence[Any], RunRow] | None]:
         """Locks a run's session and then the run; what the session's lease says, and the run. None where it is gone."""

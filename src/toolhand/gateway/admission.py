@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -75,12 +75,18 @@ class Admission:
     Args:
         settings: the keys, and whether some are asked for.
         state: where the windows of the rate limits are counted; in this process by default.
+        answering: the model that answers where one is asked for; that one by default.
     """
 
-    def __init__(self, settings: GatewaySettings, state: SharedState | None = None) -> None:
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        state: SharedState | None = None,
+        answering: Callable[[str], str] = str,
+    ) -> None:
         self._keys, self._is_local = settings.keys, settings.is_local
         self._pass_keys = settings.pass_keys
-        self._most = settings.most_running
+        self._most, self._answering = settings.most_running, answering
         self._state = state or MemoryState()
         self.running = 0
 
@@ -114,12 +120,12 @@ class Admission:
         return Caller(found, sent)
 
     def check_model(self, caller: Caller, model: str) -> None:
-        """Refuses a model that a caller may not ask for.
+        """Refuses a model that a caller may not ask for. What counts is the one that answers.
 
         Raises:
             Refusal: then.
         """
-        if not caller.may_use(model):
+        if not caller.may_use(self._answering(model)):
             raise Refusal(
                 403,
                 say(f"this API key may not use the model '{model}'", f"该 API key 不能使用模型“{model}”"),

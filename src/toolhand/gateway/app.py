@@ -18,7 +18,7 @@ from toolhand.gateway.exchange import Exchange
 from toolhand.gateway.fronts import Answered, Front
 from toolhand.gateway.hosting import Beside, Hosting, with_own
 from toolhand.gateway.plain_routes import plain_routes
-from toolhand.gateway.refusals import refusal_of
+from toolhand.gateway.refusals import invalid, refusal_of
 from toolhand.gateway.sessions import Sessions
 from toolhand.gateway.settings import GatewaySettings
 from toolhand.gateway.upstreams import Upstreams
@@ -43,12 +43,12 @@ class Gateway:
     def __init__(self, settings: GatewaySettings) -> None:
         self.settings = settings
         self.upstreams = Upstreams(settings)
-        self.admission = Admission(settings)
+        self.admission = Admission(settings, answering=self.upstreams.answering)
         self.counting = Counting(lambda: self.admission.running)
         self.hosting, self.beside = Hosting(settings), Beside()
         self.sessions = Sessions(settings, (self.counting.metrics,))
         self.stopping = Stopping()
-        self.elsewhere = Elsewhere(self.upstreams, lambda: self.sessions.store)
+        self.elsewhere = Elsewhere(self.upstreams, lambda: self.sessions.store, settings.seconds)
 
     async def answer(self, wanted: Wanted, caller: Caller, show: Callable[[str], None] | None) -> Answered:
         """Has a request answered.
@@ -58,6 +58,8 @@ class Gateway:
         """
         if (made := await self.elsewhere.answer(wanted, caller, show)) is not None:
             return made
+        if wanted.sending.run_id:
+            raise invalid("toolhand.run_id", "this model's runs have no names", "该模型的运行没有名称")
         reached = self.upstreams.find(wanted.model, caller.sent)
         hosted = self.hosting.tools(wanted, caller)
         tools = with_own(hosted, wanted.tools)

@@ -13,7 +13,7 @@ from toolhand.core.errors import ToolhandError
 from toolhand.core.language import say
 from toolhand.gateway.hosting import Hosting
 from toolhand.gateway.settings import GatewaySettings
-from toolhand.gateway.upstreams import ANYTHING, Upstreams
+from toolhand.gateway.upstreams import ANYTHING, WORKER, Upstreams
 from toolhand.ladder import Ladder
 from toolhand.models.fallbacks import FallbackModel
 from toolhand.models.remote import RemoteModel
@@ -49,8 +49,11 @@ async def findings(settings: GatewaySettings) -> AsyncIterator[Finding]:
     except ToolhandError as error:
         yield Finding("models", str(error))
     else:
-        for name in upstreams.rows:
-            yield await _model(upstreams, name)
+        for name, row in upstreams.rows.items():
+            if row.model.startswith(WORKER):
+                yield await _agent(settings, name, row.model.removeprefix(WORKER))
+            else:
+                yield await _model(upstreams, name)
         await upstreams.close()
     try:
         hosting = Hosting(settings)
@@ -91,6 +94,24 @@ async def _model(upstreams: Upstreams, name: str) -> Finding:
         if isinstance(model, RemoteModel) and (problem := await _reached(model)):
             return Finding(what, problem)
     return Finding(what, told=f"{', '.join(model.name for model in models)} ({rungs})")
+
+
+async def _agent(settings: GatewaySettings, name: str, agent: str) -> Finding:
+    """Whether runs can be submitted for an agent of the workers. That no worker is there now is no fault: runs wait for one."""
+    what = f"model {name}"
+    try:
+        from toolhand.durable.inside import serving  # noqa: PLC0415 - an extra
+        from toolhand.durable.opening import ledger_of  # noqa: PLC0415
+
+        store = ledger_of(settings.store or None).store
+        queue = "" if ANYTHING in agent else agent or "default"
+        count = await serving(store, queue)
+    except ToolhandError as error:
+        return Finding(what, str(error))
+    there = say(f"{count} workers", f"{count} 个 worker") if count else say(
+        "no worker is there for it: its runs wait for one", "现在没有为它工作的 worker：运行会等待"
+    )  # fmt: skip
+    return Finding(what, told=f"{WORKER}{agent} ({there})")
 
 
 async def _reached(model: RemoteModel) -> str:

@@ -106,7 +106,9 @@ _ERROR: Final = {
     "description": "A refusal.",
     "content": {"application/json": {"schema": _object(["error"], error={"type": "object"})}},
 }
-_REFUSALS: Final = {str(status): _ERROR for status in (400, 401, 403, 404, 405, 413, 429, 500, 502, 503, 504)}
+_REFUSALS: Final = {
+    str(status): _ERROR for status in (400, 401, 403, 404, 405, 409, 413, 422, 429, 500, 502, 503, 504)
+}
 
 
 def _post(summary: str, schema: dict[str, Any]) -> dict[str, Any]:

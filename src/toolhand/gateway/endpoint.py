@@ -18,7 +18,8 @@ from toolhand.core.language import say
 from toolhand.gateway.admission import Admission, Caller
 from toolhand.gateway.fronts import Answered, Front, Writing
 from toolhand.gateway.refusals import INVALID, Refusal, refusal_of, too_slow
-from toolhand.gateway.wanted import OBJECT, Wanted, checked, text_in, texts_in
+from toolhand.gateway.repeating import sending_of
+from toolhand.gateway.wanted import OBJECT, Sending, Wanted, checked, text_in, texts_in
 from toolhand.models.wire import json_bytes
 
 LOG: Final = logging.getLogger("toolhand.gateway")
@@ -121,7 +122,7 @@ class Endpoint:
             said = say("the request's body did not come in time", "请求体没有及时到达")
             raise Refusal(408, said, kind="timeout_error", code="timeout") from None
         body = _parsed(raw)
-        wanted = _with_headers(self.front.read(body), body, headers)
+        wanted = _with_headers(self.front.read(body), body, raw, headers)
         self._admission.check_model(caller, wanted.model)
         ticket.model = wanted.model
         try:
@@ -353,7 +354,9 @@ def _is_deep(value: Any, most: int) -> bool:
     return True
 
 
-def _with_headers(wanted: Wanted, body: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> Wanted:
+def _with_headers(
+    wanted: Wanted, body: Mapping[str, Any], raw: bytes, headers: Mapping[bytes, bytes]
+) -> Wanted:
     """The request with what its headers, or its own field for the gateway, say."""
     own = checked(body, "toolhand", dict, OBJECT) or {}
     told = headers.get(b"toolhand-session", b"").decode("latin-1").strip()
@@ -361,6 +364,7 @@ def _with_headers(wanted: Wanted, body: Mapping[str, Any], headers: Mapping[byte
     toolsets = None if own.get("tools") is None else texts_in(own, "tools")
     if named is not None:
         toolsets = tuple(part.strip() for part in named.decode("latin-1").split(",") if part.strip())
-    if toolsets is None and not told and not own:
+    sending = sending_of(own, raw, headers)
+    if toolsets is None and not told and not own and sending == Sending():
         return wanted
-    return replace(wanted, session=told or text_in(own, "session"), toolsets=toolsets)
+    return replace(wanted, session=told or text_in(own, "session"), toolsets=toolsets, sending=sending)

@@ -9,7 +9,7 @@ import logging
 import math
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from toolhand.core.errors import ModelError, ModelFault, ToolhandError
 from toolhand.core.language import say
@@ -31,6 +31,8 @@ class Refusal(Exception):  # noqa: N818 - an answer to a client, not an accident
         code: a word for programs; "" for none.
         param: the field of the request that is meant; "" for none.
         retry_after: seconds after which the same request may succeed.
+        is_final: whether the same request will be refused again: OpenAI's and Anthropic's clients do not send it again then.
+        notes: further facts for the client.
     """
 
     def __init__(
@@ -42,8 +44,11 @@ class Refusal(Exception):  # noqa: N818 - an answer to a client, not an accident
         code: str = "",
         param: str = "",
         retry_after: float | None = None,
+        is_final: bool = False,
+        notes: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
+        self.is_final, self.notes = is_final, dict(notes or {})
         self.status, self.message = status, message
         self.kind, self.code, self.param = kind, code, param
         self.wait_seconds = None if retry_after is None else max(1, math.ceil(retry_after))
@@ -51,7 +56,8 @@ class Refusal(Exception):  # noqa: N818 - an answer to a client, not an accident
     @property
     def headers(self) -> Mapping[str, str]:
         """The headers that go with it."""
-        return {} if self.wait_seconds is None else {"retry-after": str(self.wait_seconds)}
+        told = {} if self.wait_seconds is None else {"retry-after": str(self.wait_seconds)}
+        return {**told, "x-should-retry": "false"} if self.is_final else told
 
 
 def invalid(param: str, english: str, chinese: str, *, code: str = "") -> Refusal:

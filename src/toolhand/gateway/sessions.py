@@ -179,7 +179,9 @@ def as_refusals() -> Iterator[None]:
         raise invalid("toolhand", str(error), str(error)) from None
 
 
-def answered(run: Run[str], model: str, protocol: str, show: Callable[[str], None] | None) -> Answered:
+def answered(
+    run: Run[str], model: str, protocol: str, show: Callable[[str], None] | None, *, run_id: str = ""
+) -> Answered:
     """What a client is given of a run.
 
     Args:
@@ -187,10 +189,11 @@ def answered(run: Run[str], model: str, protocol: str, show: Callable[[str], Non
         model: what made it.
         protocol: how that was asked to write calls down.
         show: takes words that were not told as they came.
+        run_id: the run's name, where a worker made it.
     """
-    text, notes = run.text, {}
+    text, notes = run.text, dict[str, Any](run=run_id) if run_id else {}
     if run.pending:
-        notes = {"pending": [pending.to_json() for pending in run.pending]}
+        notes["pending"] = [pending.to_json() for pending in run.pending]
         waits = say(*_WAITS).format(names=", ".join(pending.name for pending in run.pending))
         more = f"\n\n{waits}" if text else waits
         text += more

@@ -106,6 +106,15 @@ class Upstreams:
         """The names that can be listed: those without a `*`."""
         return [name for name in self.rows if ANYTHING not in name]
 
+    @property
+    def has_workers(self) -> bool:
+        """Whether workers make the runs of one of them."""
+        return any(row.model.startswith(WORKER) for row in self.rows.values())
+
+    def answering(self, name: str) -> str:
+        """The name of the model that answers where a client asks for one: the default one's where there is none of that name."""
+        return name if self._pattern(name) is not None else self._default or name
+
     def worker(self, name: str) -> str | None:
         """The agent whose runs workers make, where that is what is behind a name."""
         found = self._pattern(name) or self._default

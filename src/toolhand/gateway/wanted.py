@@ -27,6 +27,23 @@ Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sending:
+    """What a request says of being sent more than once.
+
+    Args:
+        run_id: the name that its run shall have; "" for any.
+        key: its `Idempotency-Key`; "" where there is none.
+        digest: of its body, where its client counts its tries; else "".
+        is_repeated: whether it was sent before.
+    """
+
+    run_id: str = ""
+    key: str = ""
+    digest: str = ""
+    is_repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """One request.
 
@@ -45,6 +62,7 @@ class Wanted:
         toolsets: toolsets of the gateway, by name, which run here.
         session: the session that they are part of; "" for none.
         end_user: whom the client names as its user.
+        sending: whether it is the same request once more.
     """
 
     model: str
@@ -61,6 +79,7 @@ class Wanted:
     toolsets: tuple[str, ...] | None = None
     session: str = ""
     end_user: str = ""
+    sending: Sending = field(default_factory=Sending)
 
     @property
     def conversation(self) -> str:

@@ -112,6 +112,8 @@ def chat_error(refusal: Refusal) -> dict[str, Any]:
     }
     if refusal.wait_seconds is not None:
         error["retry_after"] = refusal.wait_seconds
+    if refusal.notes:
+        error["toolhand"] = refusal.notes
     return {"error": error}
 
 

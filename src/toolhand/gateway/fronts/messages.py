@@ -94,6 +94,8 @@ class Messages:
         error: dict[str, Any] = {"type": _KINDS.get(refusal.status, "api_error"), "message": refusal.message}
         if refusal.wait_seconds is not None:
             error["retry_after"] = refusal.wait_seconds
+        if refusal.notes:
+            error["toolhand"] = refusal.notes
         return {"type": "error", "error": error}
 
 
