@@ -21,9 +21,9 @@ from toolhand.builtin._document_reading import Part
 from toolhand.builtin._document_words import asked, indexed
 from toolhand.builtin._file_words import refusal
 from toolhand.builtin._rooted import ResolvedRoot, WalkedRoot
-from toolhand.builtin.documents import document_index, document_tools
+from toolhand.builtin.documents import document_index, document_tools, reason_of
 from toolhand.core.context import RunContext
-from toolhand.core.errors import MissingExtraError, SettingsError
+from toolhand.core.errors import SettingsError
 
 if find_spec("pypdfium2") is None:
     pytest.skip("DOCUMENTS ARE NOT TESTED: pypdfium2 is not installed", allow_module_level=True)
@@ -290,12 +290,18 @@ def test_an_index_of_another_version_is_built_anew(folder, tmp_path):
     assert index.search("违约金", 1)
 
 
-def test_without_the_extra_the_command_is_named(folder, monkeypatch):
+def test_without_the_extra_all_but_pdf_is_searched(folder, tmp_path, monkeypatch):
     import toolhand.builtin._document_reading as reading  # noqa: PLC0415
 
-    monkeypatch.setattr(reading, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'toolhand\[docs-search\]'"):
-        document_tools(folder)
+    path = tmp_path / "index.db"
+    with monkeypatch.context() as patch:
+        patch.setattr(reading, "find_spec", lambda name: None)
+        state = document_index(folder, index=path).update()
+    assert state.skipped
+    assert {name.rpartition(".")[2] for name, why in state.skipped.items() if why == "extra"} == {"pdf"}
+    assert "docs-search" in reason_of("extra", "zh")
+    state = document_index(folder, index=path).update()  # once it is installed the same files are read
+    assert "extra" not in state.skipped.values()
 
 
 def test_it_is_offered_with_a_folder_and_its_results_are_strangers(folder, tmp_path, monkeypatch):

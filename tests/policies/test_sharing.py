@@ -245,5 +245,5 @@ async def test_a_server_that_was_never_there_stops_nothing():
 
 def test_without_the_package_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "redis.asyncio", None)
-    with pytest.raises(MissingExtraError, match=r"toolhand\[redis\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[redis\]'"):
         RedisState("redis://x")

@@ -36,7 +36,7 @@ def builtin_tools(
         web: whether weather, search and pages of the public internet may be asked, or how.
         services: HTTP services that may be asked, or only their addresses where nothing but reading is allowed.
         mail: the server that mail is sent by, after a person has agreed.
-        documents: a folder whose documents are searched (extra "docs-search").
+        documents: a folder whose documents are searched (PDF with the extra "docs-search").
         writes: whether there are tools that change the database's rows and the root's files; without, both are only ever read.
 
     Raises:

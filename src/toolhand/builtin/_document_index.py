@@ -18,6 +18,7 @@ from toolhand.builtin._document_store import DocumentStore, Known, Placed
 from toolhand.builtin._file_walk import Budget, FileLimits, below
 from toolhand.builtin._rooted import root_at
 from toolhand.core.errors import MissingExtraError, ModelError
+from toolhand.core.language import say
 from toolhand.execution.running import run_blocking
 from toolhand.models.embeddings import Embeddings
 from toolhand.models.weights.cache import cache_folder
@@ -171,7 +172,7 @@ class DocumentIndex:
             self.store.drop(path)
         changed = [
             path for path, stamp in there.items()
-            if path not in known or (known[path].size, known[path].modified) != stamp or known[path].skipped == "gone"
+            if path not in known or (known[path].size, known[path].modified) != stamp or known[path].skipped in ("gone", "extra")
         ]  # fmt: skip
         skipped = {path: one.skipped for path, one in known.items() if one.skipped and path in there}
         done = 0
@@ -258,7 +259,7 @@ def _numpy() -> Any:
     try:
         return import_module("numpy")
     except ImportError:
-        raise MissingExtraError("vectors", "searching documents by vectors") from None
+        raise MissingExtraError("vectors", say("searching documents by vectors", "按向量搜索文档")) from None
 
 
 def _nobody(done: int, total: int, path: str) -> None:

@@ -16,7 +16,7 @@ from toolhand.builtin._decoding import SAMPLE_BYTES, BinaryContentError, TextPie
 from toolhand.builtin._file_walk import opened
 from toolhand.builtin._processes import GRACE_SECONDS, Processes, ProcessGoneError
 from toolhand.builtin._rooted import Root
-from toolhand.core.errors import MissingExtraError, ToolFailure
+from toolhand.core.errors import ToolFailure
 
 _WORKER: Final = str(Path(__file__).with_name("_document_worker.py"))
 KINDS: Final = {
@@ -57,7 +57,7 @@ class UnreadableError(Exception):
     """A document cannot be searched.
 
     Args:
-        reason: "encrypted", "broken", "large", "binary", "no_text", "slow", "kind" or "gone".
+        reason: "encrypted", "broken", "large", "binary", "no_text", "slow", "kind", "extra" or "gone".
     """
 
     def __init__(self, reason: str) -> None:
@@ -81,21 +81,19 @@ class DocumentReader:
         file_bytes: a larger file is not read.
         characters: text of one document that is taken.
         seconds: for one document.
-
-    Raises:
-        MissingExtraError: when the extra "docs-search" is not installed.
     """
 
     def __init__(self, place: Root, *, file_bytes: int, characters: int, seconds: float) -> None:
         found = find_spec("pypdfium2")
-        if found is None or found.origin is None:
-            raise MissingExtraError("docs-search", "searching documents")
-        folder = str(Path(found.origin).parent.parent)
+        folder = "" if found is None or found.origin is None else str(Path(found.origin).parent.parent)
+        self._unread = () if folder else ("pdf",)
         self._place = place
         self._file_bytes = file_bytes
         self._characters = characters
         self._seconds = seconds
-        self._processes = Processes(lambda: [sys.executable, "-I", "-S", _WORKER, folder], most=2)
+        self._processes = Processes(
+            lambda: [sys.executable, "-I", "-S", _WORKER, *filter(None, [folder])], most=2
+        )
 
     def parts(self, names: tuple[str, ...]) -> list[Part]:
         """A document's parts in order.
@@ -106,6 +104,8 @@ class DocumentReader:
         kind = kind_of(names[-1])
         if kind in ("", "unread"):
             raise UnreadableError("kind")
+        if kind in self._unread:
+            raise UnreadableError("extra")
         try:
             with opened(self._place, names) as descriptor:
                 if os.fstat(descriptor).st_size > self._file_bytes:

@@ -18,6 +18,7 @@ from toolhand.builtin import _page_worker
 from toolhand.builtin._decoding import SAMPLE_BYTES, BinaryContentError, detect
 from toolhand.builtin._processes import GRACE_SECONDS, Processes, ProcessGoneError
 from toolhand.core.errors import MissingExtraError
+from toolhand.core.language import say
 
 _META: Final = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
 _WIDER: Final = {
@@ -93,7 +94,7 @@ class PageReader:
     def __init__(self, *, seconds: float = 8.0) -> None:
         found = find_spec("trafilatura")
         if found is None or found.origin is None or find_spec("protego") is None:
-            raise MissingExtraError("web", "reading web pages")
+            raise MissingExtraError("web", say("reading web pages", "读取网页"))
         folder = str(Path(found.origin).parent.parent)
         self._seconds = seconds
         self._processes = Processes(

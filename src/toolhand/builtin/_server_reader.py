@@ -17,7 +17,7 @@ from toolhand.builtin._sql_schema import (
     schema_note,
 )
 from toolhand.core.errors import MissingExtraError, SettingsError, ToolFailure
-from toolhand.core.language import Language
+from toolhand.core.language import Language, say
 
 _WORKER: Final = str(Path(__file__).with_name("_server_worker.py"))
 _MAX_PROCESSES: Final = 4
@@ -197,7 +197,7 @@ def _folders(libraries: tuple[str, ...]) -> list[str]:
     for name in (*libraries, "typing_extensions"):
         spec = find_spec(name)
         if spec is None or spec.origin is None:
-            raise MissingExtraError("sql", "a database on a server")
+            raise MissingExtraError("sql", say("a database on a server", "服务器上的数据库"))
         path = Path(spec.origin)
         found[str(path.parent.parent if path.name == "__init__.py" else path.parent)] = None
     return list(found)

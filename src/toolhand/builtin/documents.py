@@ -34,6 +34,7 @@ _REASONS: Final[Mapping[str, Mapping[Language, str]]] = {
     "no_text": {"en": "it holds no text, such as a scan", "zh": "没有文字，可能是扫描件"},
     "slow": {"en": "reading it took too long", "zh": "读取时间过长"},
     "kind": {"en": "files of this kind are not read", "zh": "不支持这种文件"},
+    "extra": {"en": "reading PDF needs the extra 'docs-search'", "zh": "读取 PDF 需要附加项“docs-search”"},
     "gone": {"en": "it could not be opened", "zh": "无法打开"},
 }
 _NOTES: Final[Mapping[str, Mapping[Language, str]]] = {
@@ -103,7 +104,7 @@ def document_index(
 
     Raises:
         SettingsError: when it is no folder, the index cannot be written, or the model's name cannot be read.
-        MissingExtraError: when the extra "docs-search" is not installed.
+        MissingExtraError: when vectors are asked for and the extra "vectors" is not installed.
     """
     from toolhand.builtin._document_index import DocumentIndex  # noqa: PLC0415 - loads a database
     from toolhand.models.embeddings import Embeddings  # noqa: PLC0415 - loads a network library
@@ -136,7 +137,7 @@ def document_tools(
 
     Raises:
         SettingsError: when it is no folder, the index cannot be written, or the model's name cannot be read.
-        MissingExtraError: when the extra "docs-search" is not installed.
+        MissingExtraError: when vectors are asked for and the extra "vectors" is not installed.
     """
     made = document_index(folder, index=index, embeddings=embeddings, limits=limits)
     return [acquainted(_search_documents(made, made.call_seconds), told("Documents", held(root_at(folder))))]

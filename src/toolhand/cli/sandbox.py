@@ -19,6 +19,7 @@ from toolhand.cli.words import say
 from toolhand.core import plugins
 from toolhand.core.context import RunContext
 from toolhand.core.errors import MissingExtraError, SettingsError
+from toolhand.core.extras import install_command
 from toolhand.core.language import language_of_person
 from toolhand.core.plain import plain
 from toolhand.sandbox import Limits, SandboxError, run_code
@@ -59,7 +60,7 @@ def check() -> int:
         console.print(
             escape(
                 say(f"for {', '.join(missing)}: ", f"要使用 {', '.join(missing)}：")
-                + "pip install 'toolhand[sandbox-full]'"
+                + install_command("sandbox-full")
             )
         )
     return 0 if any(is_held for name, is_held, _ in rows if name in {"monty", "process", "container"}) else 1

@@ -12,6 +12,8 @@ from rich.status import Status
 
 from toolhand.cli.shown import shown
 from toolhand.cli.words import say
+from toolhand.core.canonical import canonical
+from toolhand.core.errors import ErrorCode
 from toolhand.core.events import (
     CallFailed,
     CallFinished,
@@ -25,6 +27,7 @@ from toolhand.core.events import (
 )
 from toolhand.core.jsonable import jsonable, result_text
 from toolhand.core.language import language_of_person
+from toolhand.core.messages import ToolCall, ToolResult
 from toolhand.core.plain import plain
 
 MOST_CHARACTERS = 600
@@ -48,6 +51,8 @@ class Show:
         self._has_text = False
         self._holders = 0
         self._kept: list[Event] = []
+        self._calls: set[str] = set()
+        self._again: set[str] = set()
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -71,6 +76,7 @@ class Show:
             return
         match event:
             case TurnStarted():
+                self._calls, self._again = set(), set()
                 self._end_line()
                 self._wait()
             case TextDelta(text=text):
@@ -86,6 +92,10 @@ class Show:
             case ReadingMended(calls=calls) if self.is_verbose:
                 for fix in (fix for call in calls for fix in call.fixes):
                     self.err.print(f"[dim]  {say('mended', '已修正')}: {fix.kind} {shown(fix.path)}[/dim]")
+            case CallStarted(call=call) if self._comes_again(call):
+                pass
+            case CallFinished(call=call, result=result) if call.id in self._again and _is_repeat(result):
+                pass
             case CallStarted(call=call):
                 self._done_waiting()
                 self._end_line()
@@ -112,6 +122,18 @@ class Show:
         said = plain(text) if self.out.is_terminal else text
         self.out.print(said, end=end, markup=False, highlight=False, soft_wrap=True)
 
+    def _comes_again(self, call: ToolCall) -> bool:
+        """Whether a reply holds a call that it has held before: it runs once, and one line says so."""
+        told = f"{call.name} {canonical(call.arguments)}"
+        if told not in self._calls or self.is_verbose:
+            self._calls.add(told)
+            return False
+        if not self._again:
+            words = say("the model wrote a call several times", "模型把同一个调用写了多次")
+            self.err.print(f"[dim]  {words}[/dim]")
+        self._again.add(call.id)
+        return True
+
     def _wait(self) -> None:
         if self.err.is_terminal and self._status is None:
             self._status = self.err.status(say("the model is thinking …", "模型思考中…"))
@@ -131,6 +153,13 @@ class Show:
         """Stops whatever moves on the screen."""
         self._done_waiting()
         self._end_line()
+
+
+def _is_repeat(result: ToolResult) -> bool:
+    """Whether it tells nothing new: what is known already, or that it is."""
+    return "repeat_of" in result.notes or (
+        result.error is not None and result.error.code is ErrorCode.REPEATED_CALL
+    )
 
 
 def _cut(text: str, most: int) -> str:

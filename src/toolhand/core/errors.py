@@ -139,12 +139,11 @@ class MissingExtraError(ToolhandError, ImportError):
     """An optional dependency is not installed; the message holds the command that installs it."""
 
     def __init__(self, extra: str, purpose: str) -> None:
-        self.extra = extra
+        from toolhand.core.extras import install_command  # noqa: PLC0415 - it reads packages' metadata
+
+        self.extra, command = extra, install_command(extra)
         super().__init__(
-            say(
-                f"{purpose} needs the extra '{extra}': pip install 'toolhand[{extra}]'",
-                f"{purpose}：需要额外组件“{extra}”：pip install 'toolhand[{extra}]'",
-            )
+            say(f"{purpose} needs the extra '{extra}': {command}", f"{purpose}需要附加项“{extra}”：{command}")
         )
 
 

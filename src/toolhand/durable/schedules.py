@@ -53,7 +53,9 @@ class Schedule:
         try:
             self._croniter: Any = importlib.import_module("croniter").croniter
         except ImportError as missing:
-            raise MissingExtraError("durable", "running on many machines") from missing
+            raise MissingExtraError(
+                "durable", say("running on many machines", "在多台机器上运行")
+            ) from missing
         self.cron, self.text, self.late_seconds = cron, text, late_seconds
         self.options = options
         if len(cron.split()) not in (1, 5) or not self._croniter.is_valid(cron):

@@ -219,7 +219,7 @@ def connect(
     name = f"local:{rest}" if rest else "local"
     path = _path(name, rest)
     if find_spec("xllamacpp") is None:
-        raise MissingExtraError("local", "the embedded model")
+        raise MissingExtraError("local", say("the embedded model", "内置模型"))
     settings = RuntimeSettings(path=path, threads=threads, context_tokens=context_tokens, parallel=parallel)
     return LocalModel(name, settings, max_tokens=max_tokens)
 

@@ -38,6 +38,7 @@ from toolhand.core.events import (
     RunStarted,
     TurnStarted,
 )
+from toolhand.core.language import say
 from toolhand.core.messages import ModelRequest
 from toolhand.core.tools import Tool
 from toolhand.observability.excerpts import PLAIN, Excerpts
@@ -49,7 +50,7 @@ try:
     from opentelemetry import metrics, trace
     from opentelemetry.trace import Span, SpanKind, StatusCode
 except ImportError as missing:
-    raise MissingExtraError("otel", "the OpenTelemetry sink") from missing
+    raise MissingExtraError("otel", say("the OpenTelemetry sink", "OpenTelemetry 接收器")) from missing
 
 _SECONDS: Final = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 _RUN_SECONDS: Final = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6)

@@ -31,7 +31,9 @@ from toolhand.sessions.sql import SqlStore
 try:
     import asyncpg
 except ImportError as missing:
-    raise MissingExtraError("postgres", "keeping sessions in PostgreSQL") from missing
+    raise MissingExtraError(
+        "postgres", say("keeping sessions in PostgreSQL", "把会话保存在 PostgreSQL")
+    ) from missing
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from toolhand.builtin._web_words import failure
 from toolhand.builtin.searching import Hit, Recency
 from toolhand.core.errors import ErrorCode, MissingExtraError
-from toolhand.core.language import Language, language_of
+from toolhand.core.language import Language, language_of, say
 
 _SECONDS: Final = 10
 _HOST: Final = "ddgs"
@@ -31,7 +31,7 @@ def connect(address: str, variables: Mapping[str, str]) -> Ddgs:
         MissingExtraError: when it is not installed.
     """
     if find_spec("ddgs") is None:
-        raise MissingExtraError("web", "searching the web without a key")
+        raise MissingExtraError("web", say("searching the web without a key", "不用密钥的网页搜索"))
     return Ddgs(backend=address or "auto", proxy=variables.get("DDGS_PROXY") or None)
 
 

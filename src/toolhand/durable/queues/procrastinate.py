@@ -150,7 +150,7 @@ def _package() -> Any:
     try:
         import procrastinate.jobs  # noqa: PLC0415
     except ImportError as missing:
-        raise MissingExtraError("durable", "running on many machines") from missing
+        raise MissingExtraError("durable", say("running on many machines", "在多台机器上运行")) from missing
     # Our own log tells of each run, and in a line when the server is away.
     logging.getLogger("procrastinate").setLevel(logging.CRITICAL)
     return procrastinate

@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from toolhand.core.errors import MissingExtraError
+from toolhand.core.language import say
 from toolhand.core.tools import Breaker
 from toolhand.policies.sharing import WELL, Admission, Circuit, Health, Receipt, Taking
 from toolhand.policies.sharing.memory import MemoryState
@@ -71,7 +72,9 @@ class PostgresState:
         try:
             import asyncpg  # noqa: PLC0415 - an optional dependency
         except ImportError as error:
-            raise MissingExtraError("postgres", "state that several processes share") from error
+            raise MissingExtraError(
+                "postgres", say("state that several processes share", "多个进程共享的状态")
+            ) from error
         self._driver: Any = asyncpg
         self._url, self._timeout, self._connections = url, timeout, connections
         self._alone = MemoryState()

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from toolhand.core.errors import MissingExtraError
+from toolhand.core.language import say
 from toolhand.core.tools import Breaker
 from toolhand.policies.sharing import WELL, Admission, Circuit, Health, Receipt, Taking
 from toolhand.policies.sharing.memory import MemoryState
@@ -55,7 +56,9 @@ class RedisState:
             try:
                 from redis.asyncio import from_url  # noqa: PLC0415 - an optional dependency
             except ImportError as error:
-                raise MissingExtraError("redis", "state that several processes share") from error
+                raise MissingExtraError(
+                    "redis", say("state that several processes share", "多个进程共享的状态")
+                ) from error
             connect = from_url
         self._connect = connect
         self._url = url

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from toolhand.core.extras import install_command
 from toolhand.models.weights.catalogue import Entry
 from toolhand.models.weights.partial import PartialFile
 from toolhand.models.weights.ranged import REACH_SECONDS, UnavailableError, download, within
@@ -32,7 +33,7 @@ def fetch(entry: Entry, source: Mapping[str, Any], part: PartialFile) -> tuple[s
         from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url  # noqa: PLC0415 - optional, slow
         from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined] # noqa: PLC0415
     except ImportError:
-        raise UnavailableError("huggingface_hub is not installed: pip install 'toolhand[local]'") from None
+        raise UnavailableError(f"huggingface_hub is not installed: {install_command('local')}") from None
     # Read here, as the library reads it only when it is imported.
     endpoint = (os.environ.get("HF_ENDPOINT") or constants.ENDPOINT).rstrip("/")
     revision = source.get("revision", "main")
