@@ -31,7 +31,7 @@ def builtin_tools(
     """The built-in tools: time and calculator always, the others with what they are to reach.
 
     Args:
-        database: a SQLite file, or an SQLAlchemy URL (extra "sql").
+        database: a SQLite file, a `.csv` file, or an SQLAlchemy URL (extra "sql").
         root: a folder; nothing outside of it can be reached.
         web: whether weather, search and pages of the public internet may be asked, or how.
         services: HTTP services that may be asked, or only their addresses where nothing but reading is allowed.

@@ -96,8 +96,8 @@ def _checked(path: Path, reader: SqliteReader) -> str:
             )
         elif error.code.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
             reason = say(
-                f"{path} is not a SQLite database, or it is damaged: give the path of a SQLite file",
-                f"{path} 不是 SQLite 数据库，或已损坏：请给出 SQLite 文件的路径",
+                f"{path} is not a SQLite database, or it is damaged: give the path of a SQLite file, or of a .csv file",
+                f"{path} 不是 SQLite 数据库，或已损坏：请给出 SQLite 文件或 .csv 文件的路径",
             )
         else:
             reason = say(

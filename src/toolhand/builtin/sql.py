@@ -13,6 +13,7 @@ from typing import Annotated, Final, NotRequired, TypedDict
 
 from pydantic import Field
 
+from toolhand.builtin._csv_table import ENDINGS, csv_database
 from toolhand.builtin._database import Database, QueryError, QueryLimits, Table
 from toolhand.builtin._holdings import acquainted, queries
 from toolhand.builtin._reach import BY_HAND
@@ -98,7 +99,8 @@ def sql_tools(
     read-only transaction, a statement timeout, no user who may write files.
 
     Args:
-        database: an SQLite file, or an SQLAlchemy URL such as "postgresql://reader:password@host/shop" (extra "sql").
+        database: an SQLite file, a `.csv` file, which is read once, or an SQLAlchemy URL such as
+            "postgresql://reader:password@host/shop" (extra "sql").
         limits: what one statement may take.
         writes: whether there is a tool that changes rows, too.
         role: for servers: the role that statements run as.
@@ -109,6 +111,15 @@ def sql_tools(
         MissingExtraError: when a server is named and the extra "sql" is not installed.
     """
     bounds = limits or QueryLimits()
+    if Path(database).suffix.lower() in ENDINGS and Path(database).is_file():
+        if writes:
+            raise SettingsError(
+                say(
+                    f"the CSV file {database} can only be read: leave writes out",
+                    f"CSV 文件 {database} 只能读取：请去掉 writes",
+                )
+            )
+        database = csv_database(Path(database).resolve())
     source, seconds = _opened(database, bounds, role=role, only_reads=only_reads)
     tools = [_list_tables(source, seconds), _query_database(source, seconds)]
     return [*tools, _change_database(source, seconds)] if writes else tools

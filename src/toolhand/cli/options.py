@@ -31,7 +31,8 @@ DB: Final[Any] = typer.Option(
     "--db",
     metavar="FILE",
     help=say(
-        "An SQLite file, or a database's URL, that may be read.", "允许读取的 SQLite 文件或数据库 URL。"
+        "An SQLite or CSV file, or a database's URL, that may be read.",
+        "允许读取的 SQLite 或 CSV 文件，或数据库 URL。",
     ),
 )
 ROOT: Final[Any] = typer.Option(
