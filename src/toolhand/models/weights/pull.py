@@ -96,7 +96,7 @@ def _only_writer(entry: Entry, progress: Progress, say: Callable[[str], None]) -
     try:
         import filelock  # noqa: PLC0415 - optional
     except ImportError:
-        raise MissingExtraError("local", told("fetching an embedded model", "下载内置模型")) from None
+        raise MissingExtraError("local", language.say("fetching an embedded model", "下载内置模型")) from None
     path = path_of(entry)
     lock = filelock.FileLock(path.with_name(path.name + ".lock"))
     part = path.with_name(path.name + ".part")
