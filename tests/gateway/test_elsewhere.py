@@ -135,6 +135,14 @@ async def test_options_of_an_answer_are_obeyed_or_refused_by_name(gate):
     assert "temperature=None" in message(await ask(gate, "sampling"))["content"]
 
 
+async def test_gateways_that_share_a_store_count_a_key_s_requests_together(start, store):  # noqa: F811
+    keys = (ClientKey(name="shared", key="the-key-of-one-person", rate_limit="1/hour"),)
+    one, other = [await start("hello", store=store.url, keys=keys) for _ in range(2)]
+    headers = {"Authorization": "Bearer the-key-of-one-person"}
+    asked = {"messages": [{"role": "user", "content": "hello"}]}
+    assert [(await gate.post(asked, headers=headers)).status for gate in (one, other)] == [200, 429]
+
+
 def test_workers_need_a_store_that_they_share(tmp_path):
     with pytest.raises(SettingsError, match="store in PostgreSQL"):
         build_app(GatewaySettings(port=0, page=False, models=MODELS, store=str(tmp_path / "s.db")))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Route
@@ -27,6 +27,9 @@ from toolhand.observability.defaults import default_sinks
 from toolhand.page import PageSettings, page_routes
 from toolhand.page.settings import HERE, Stopping
 
+if TYPE_CHECKING:
+    from toolhand.policies.sharing.postgres import PostgresState
+
 FRONTS: Final = "gateway.fronts"
 
 
@@ -43,10 +46,11 @@ class Gateway:
     def __init__(self, settings: GatewaySettings) -> None:
         self.settings = settings
         self.upstreams = Upstreams(settings)
-        self.admission = Admission(settings, answering=self.upstreams.answering)
         self.counting = Counting(lambda: self.admission.running)
         self.hosting, self.beside = Hosting(settings), Beside()
         self.sessions = Sessions(settings, (self.counting.metrics,))
+        self._counts = _counted_together(settings, self.sessions)
+        self.admission = Admission(settings, self._counts, answering=self.upstreams.answering)
         self.stopping = Stopping()
         self.elsewhere = Elsewhere(self.upstreams, lambda: self.sessions.store, settings.seconds)
 
@@ -88,6 +92,20 @@ class Gateway:
     async def close(self) -> None:
         """Closes what is open."""
         await self.upstreams.close()
+        if self._counts is not None:
+            await self._counts.close()
+
+
+def _counted_together(settings: GatewaySettings, sessions: Sessions) -> PostgresState | None:
+    """Where the keys' limits are counted for all gateways of a store; None where each counts for itself."""
+    if not any(key.rate_limit for key in settings.keys):
+        return None
+    url = getattr(sessions.store, "url", "")
+    if not url.startswith(("postgresql:", "postgres:")):
+        return None
+    from toolhand.policies.sharing.postgres import PostgresState  # noqa: PLC0415 - an extra, which the store has loaded
+
+    return PostgresState(url)
 
 
 def build_app(settings: GatewaySettings) -> Starlette:
