@@ -87,7 +87,7 @@ async def test_a_value_that_cannot_be_what_a_runs_option_means(name, value):
 
 
 async def test_a_message_that_is_no_string():
-    with pytest.raises(SettingsError, match="text is a string, and this is 3"):
+    with pytest.raises(SettingsError, match="text is a string that says something, and this is 3"):
         await made().run(3)
 
 

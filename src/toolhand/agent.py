@@ -207,7 +207,7 @@ class Agent(Submits[Output]):
             StoreError: when the session cannot be kept.
             HistoryError: when `history` cannot be mended.
         """
-        return await Conversation(self.setup, self._asked(text, options, output=output)).drive()
+        return await Conversation(self.setup, self._asked(text or "", options, output=output)).drive()
 
     @overload
     def run_sync(self, text: str, **options: Unpack[RunOptions]) -> Run[Output]: ...
@@ -288,7 +288,7 @@ class Agent(Submits[Output]):
                 listen(event)
 
         options["on_event"] = emit
-        asked = self._asked(text, options, output=output, streams=True)
+        asked = self._asked(text or "", options, output=output, streams=True)
         task = asyncio.ensure_future(Conversation(self.setup, asked).drive())
         task.add_done_callback(lambda _: events.put_nowait(None))
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 import traceback
+import warnings
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +16,7 @@ from toolhand.core.errors import SettingsError, ToolDefinitionError
 from toolhand.core.language import say
 from toolhand.core.tools import Tool
 from toolhand.tools.collection import ToolCollection
+from toolhand.tools.signature import ToolWarning, unwrapped
 from toolhand.toolset import Toolset
 
 _WEB: Final = ("fetch_page", "weather", "web_search")
@@ -115,18 +117,26 @@ def _module(source: str) -> ModuleType:
         raise
     except ModuleNotFoundError as error:
         if not is_file and error.name and source.startswith(error.name):
-            raise SettingsError(
-                say(
-                    f"there is no module '{source}': write {_SOURCES_EN}",
-                    f"没有模块“{source}”：请写 {_SOURCES_ZH}",
-                )
-            ) from None
+            raise _no_module(source) from None
         raise _cannot_import(source, error) from error
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # whatever a file raises must not end the program in its place
         raise _cannot_import(source, error) from error
     return module
+
+
+def _no_module(source: str) -> SettingsError:
+    if Path(f"{source}.py").is_file():
+        return SettingsError(
+            say(
+                f"there is no module '{source}', but a file: write {source}.py",
+                f"没有模块“{source}”，但有同名文件：请写 {source}.py",
+            )
+        )
+    return SettingsError(
+        say(f"there is no module '{source}': write {_SOURCES_EN}", f"没有模块“{source}”：请写 {_SOURCES_ZH}")
+    )
 
 
 def _cannot_import(source: str, error: BaseException) -> SettingsError:
@@ -159,7 +169,21 @@ def _tools_of(module: ModuleType, source: str) -> list[Tool]:
                 f"“{source}”里没有工具：请在函数上方加 @tool",
             )
         )
+    for tool in found.values():
+        _warn_of_silence(tool)
     return list(found.values())
+
+
+def _warn_of_silence(tool: Tool) -> None:
+    """Warns, where the function stands, of a tool that says nothing of itself."""
+    code = None if tool.function is None else getattr(unwrapped(tool.function), "__code__", None)
+    if code is None or tool.description.strip():
+        return
+    sentence = say(
+        f"tool '{tool.name}' has no docstring: a model is told nothing but its name; say what it does",
+        f"工具“{tool.name}”没有文档字符串，模型只能看到名字：请写明它做什么",
+    )
+    warnings.warn_explicit(sentence, ToolWarning, code.co_filename, code.co_firstlineno)
 
 
 def _tools_in(value: Any) -> list[Tool]:

@@ -75,7 +75,7 @@ def _anything(_: Any) -> bool:
 
 
 _KINDS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
-    "text": (lambda value: isinstance(value, str), "a string"),
+    "text": (lambda value: isinstance(value, str) and bool(value.strip()), "a string that says something"),
     "user": (lambda value: isinstance(value, str), "a string"),
     "session": (
         lambda value: value is None or isinstance(value, str | Session),

@@ -120,8 +120,8 @@ def ensure_weights(spec: str, err: Console, *, is_agreed: bool) -> None:
     Raises:
         WeightsError: when the weights are not here and nobody agreed to fetch them.
     """
-    if spec != "local" and not spec.startswith("local:"):
-        return
+    if (spec != "local" and not spec.startswith("local:")) or spec.endswith(".gguf"):
+        return  # a file of the person's own is there, or the adapter says that it is not
     entry = find(spec)
     if is_present(entry):
         return

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from typing import Final
 
 import typer
 from rich.table import Table
@@ -12,9 +14,13 @@ from toolhand.cli.shown import print_table, screen, shown, tell
 from toolhand.cli.terminal import path_given, place_given
 from toolhand.cli.tools_lint import lint_tools
 from toolhand.cli.words import say
+from toolhand.core.language import language_of_person
 from toolhand.toolset import Toolset
 
 HELP = say("Look at tools as a model would.", "以模型的视角查看工具。")
+
+_EFFECTS: Final = {"reads": "读取", "writes": "写入", "destroys": "删除"}
+_CHINESE: Final = re.compile(r"[\u4e00-\u9fff]")
 
 app = typer.Typer(help=HELP, no_args_is_help=True)
 
@@ -42,10 +48,19 @@ ROOT = typer.Option(None, "--root", help=say("A folder, for the file tools.", "�
 def list_tools(tools: str = TOOLS, db: str | None = DB, root: str | None = ROOT) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
     for tool in load_tools(tools, database=place_given("--db", db), root=path_given("--root", root)):
-        first = tool.description.strip().split("\n")[0]
+        first = _first_line(tool.description)
         parameters = ", ".join(name if name in tool.required else f"{name}?" for name in tool.properties)
-        table.add_row(f"[bold]{shown(tool.name)}[/]({shown(parameters)})", shown(first), tool.rules.effect)
+        effect = say(tool.rules.effect, _EFFECTS[tool.rules.effect])
+        table.add_row(f"[bold]{shown(tool.name)}[/]({shown(parameters)})", shown(first), effect)
     print_table(screen(), table)
+
+
+def _first_line(description: str) -> str:
+    """The line that says most to the person: the first, or the first in Chinese where there is one for a Chinese reader."""
+    lines = description.strip().split("\n")
+    if language_of_person() == "zh":
+        return next((line for line in lines if _CHINESE.search(line)), lines[0])
+    return lines[0]
 
 
 @app.command("show", help=say("Show one tool's schema.", "显示一个工具的 schema。"))

@@ -19,6 +19,8 @@ from toolhand.models.faults import PASSING, error_text, fault_of, quoted, wait_i
 
 _KEY: Final = re.compile(r"\b(?:sk|pk|rk|gsk|xai|AIza)[-_A-Za-z0-9*.]{8,}")
 
+_OLLAMA_PORT: Final = 11434
+
 
 def address(url: URL) -> str:
     """An address that may be shown: without user, password and query."""
@@ -105,6 +107,11 @@ def _no_connection(where: str, url: URL, error: aiohttp.ClientConnectorError) ->
         return say(
             f"{where} cannot be reached: the host '{url.host}' is not known",
             f"无法连接 {where}：找不到主机“{url.host}”",
+        )
+    if isinstance(error.os_error, ConnectionRefusedError) and url.port == _OLLAMA_PORT:
+        return say(
+            f"{where} refused the connection: if that is an Ollama, start it with `ollama serve`",
+            f"{where} 拒绝连接：如果那是 Ollama，请先运行 `ollama serve`",
         )
     if isinstance(error.os_error, ConnectionRefusedError):
         return say(

@@ -130,9 +130,10 @@ def _made(spec: str, adapter: str, rest: str, options: Mapping[str, Any]) -> Mod
 def _meant(adapter: str, rest: str) -> str:
     """What may have been meant by a name that is none: the close spelling, or else every way to write one."""
     known = [*_adapters(), *providers()]
-    near = closest(adapter, ["local", *known]) if adapter and rest else ""
+    near = closest(adapter, ["local", *known] if rest else ["local"]) if adapter else ""
     if near and is_near(adapter, near):
-        return say(f"did you mean '{near}:{rest}'?", f"是不是想写“{near}:{rest}”？")
+        meant = f"{near}:{rest}" if rest else near
+        return say(f"did you mean '{meant}'?", f"是不是想写“{meant}”？")
     providers_known = ", ".join(known) + plugins.unloadable("models", _CONNECT)
     return say(
         f"write local, local:small, http://<host>/v1#<model>, or <provider>:<model> with a provider such as {providers_known}",

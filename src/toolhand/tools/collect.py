@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from toolhand.core.errors import ToolDefinitionError
+from toolhand.core.language import say
 from toolhand.core.tools import Tool
 from toolhand.tools.collection import ToolCollection
 from toolhand.tools.decorator import tool
@@ -35,6 +36,12 @@ def each_tool(tools: Any) -> list[Tool]:
         return [found for item in tools for found in each_tool(item)]
     if callable(tools):
         return [tool(tools)]
+    shown = f"{tools!r:.200}"
     raise ToolDefinitionError(
-        f"a tool is a function, a Tool or an OpenAI schema, and {tools!r} is none of these"
+        say(
+            f"a tool is a function, a Tool or an OpenAI schema, and {shown} is none of these: "
+            "where it is what a tool gave, leave out the parentheses, as in tools=[get_price]",
+            f"工具应是函数、Tool 或 OpenAI schema，而 {shown} 都不是："
+            "如果它是调用工具得到的结果，请去掉括号，写成 tools=[get_price]",
+        )
     )

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Self
 
 from toolhand.core.errors import ToolDefinitionError, UnknownToolError
+from toolhand.core.language import say
 from toolhand.core.tools import Tool
 from toolhand.tools.names import wire_name
 
@@ -45,7 +46,10 @@ class ToolCollection:
         for tool in tools:
             if tool.name in self._tools:
                 raise ToolDefinitionError(
-                    f"two tools are named '{tool.name}': rename one with @tool(name=…) or put a prefix before one toolset"
+                    say(
+                        f"two tools are named '{tool.name}': rename one with @tool(name=…) or put a prefix before one toolset",
+                        f"有两个工具都叫“{tool.name}”：请用 @tool(name=…) 改名，或给其中一个工具集加前缀",
+                    )
                 )
             self._tools[tool.name] = tool
 

@@ -15,6 +15,7 @@ from toolhand.core.language import say
 from toolhand.core.tools import Breaker, Condition, Effect, Isolation, Rules, Tool
 from toolhand.tools.options import check_options, collected
 from toolhand.tools.schema import describe
+from toolhand.tools.signature import unwrapped
 
 _LOG: Final = logging.getLogger("toolhand")
 
@@ -85,9 +86,13 @@ def tool(
 
 def _told(target: Any, options: ToolOptions) -> Tool:
     """The tool; a rule that will do nothing is said now, since nobody would miss it before the day on which it counts."""
-    made = _make(target, options)
-    if made.rules.source:
-        _check_source(made)
+    try:
+        made = _make(target, options)
+        if made.rules.source:
+            _check_source(made)
+    except ToolDefinitionError as error:
+        error.args = (f"{error}{_place(target)}",)
+        raise
     if options.get("retries") and not made.repeatable:
         _LOG.warning(
             say(
@@ -102,16 +107,29 @@ def _told(target: Any, options: ToolOptions) -> Tool:
     return made
 
 
+def _place(target: Any) -> str:
+    """Where the function stands, for a sentence about it."""
+    code = getattr(unwrapped(getattr(target, "__func__", target)), "__code__", None)
+    return "" if code is None else f" ({code.co_filename}:{code.co_firstlineno})"
+
+
 def _check_source(made: Tool) -> None:
     name, rules = made.rules.source, made.rules
     if made.properties.get(name, {}).get("type") != "string" or set(made.required) - {name}:
         raise ToolDefinitionError(
-            f"option source of tool '{made.name}' is the parameter that takes a question in words, and the only one that must be "
-            f"given, not {name!r}"
+            say(
+                f"option source of tool '{made.name}' is the parameter that takes a question in words, and the only one that "
+                f"must be given, not {name!r}",
+                f"工具“{made.name}”的选项 source 应是接收文字问题的参数，并且是唯一必需的参数，不能是 {name!r}",
+            )
         )
     if rules.effect != "reads" or rules.approval:
         raise ToolDefinitionError(
-            f"tool '{made.name}' cannot be a source: a source is asked without the model, so it only reads and needs no approval"
+            say(
+                f"tool '{made.name}' cannot be a source: a source is asked without the model, so it only reads and "
+                "needs no approval",
+                f"工具“{made.name}”不能作为 source：source 不经模型就会被询问，因此只能读取且无需批准",
+            )
         )
 
 
@@ -123,8 +141,12 @@ def _rules(label: str, options: ToolOptions, base: Rules) -> Rules:
     given: dict[str, Any] = {key: value for key, value in options.items() if key not in _OWN}
     unknown = given.keys() - Rules.__dataclass_fields__.keys()
     if unknown:
+        there = ", ".join(ToolOptions.__annotations__)
         raise ToolDefinitionError(
-            f"tool '{label}' has no option {', '.join(sorted(unknown))}; there is: {', '.join(ToolOptions.__annotations__)}"
+            say(
+                f"tool '{label}' has no option {', '.join(sorted(unknown))}; there is: {there}",
+                f"工具“{label}”没有选项 {'、'.join(sorted(unknown))}；可用：{there}",
+            )
         )
     given = collected(given)
     check_options(label, given)
@@ -151,12 +173,22 @@ def _make(target: Any, options: ToolOptions) -> Tool:
     if isinstance(getattr(inner, "__func__", None), Tool):  # a classmethod around a decorated function
         inner = inner.__func__.function.__get__(inner.__self__)
     if not callable(inner):
-        raise ToolDefinitionError(f"a tool is made of a function, and {target!r} is none")
+        raise ToolDefinitionError(
+            say(
+                f"a tool is made of a function, and {target!r} is none",
+                f"工具由函数生成，而 {target!r} 不是函数",
+            )
+        )
     tool_name = name or getattr(inner, "__name__", None) or type(inner).__name__
     if getattr(inner, "func", None) is not None and name is None and not hasattr(inner, "__name__"):
         tool_name = inner.func.__name__  # a partial
     if tool_name == "<lambda>":
-        raise ToolDefinitionError("a lambda has no name for the model to use: give one with tool(name=…)")
+        raise ToolDefinitionError(
+            say(
+                "a lambda has no name for the model to use: give one with tool(name=…)",
+                "lambda 没有可供模型使用的名字：请用 tool(name=…) 指定",
+            )
+        )
     skips_first = isinstance(target, classmethod) or _is_method_in_a_class_body(inner)
     described = describe(
         _without_receiver(inner) if skips_first else inner, namespace=partial(_namespace, inner)
@@ -180,13 +212,20 @@ def _by_alias(
     for parameter, spellings in aliases.items():
         if parameter not in properties:
             raise ToolDefinitionError(
-                f"aliases of tool '{tool_name}' name the parameter '{parameter}', which it does not have; "
-                f"it has: {', '.join(properties) or 'none'}"
+                say(
+                    f"aliases of tool '{tool_name}' name the parameter '{parameter}', which it does not have; "
+                    f"it has: {', '.join(properties) or 'none'}",
+                    f"工具“{tool_name}”的 aliases 写了参数“{parameter}”，但它没有这个参数；"
+                    f"现有：{'、'.join(properties) or '（没有）'}",
+                )
             )
         for spelling in [spellings] if isinstance(spellings, str) else spellings:
             if found.setdefault(spelling, parameter) != parameter:
                 raise ToolDefinitionError(
-                    f"alias '{spelling}' of tool '{tool_name}' is given to two parameters"
+                    say(
+                        f"alias '{spelling}' of tool '{tool_name}' is given to two parameters",
+                        f"工具“{tool_name}”的别名“{spelling}”同时给了两个参数",
+                    )
                 )
     return found
 

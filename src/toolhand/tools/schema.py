@@ -19,6 +19,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from toolhand.core.errors import ToolDefinitionError
 from toolhand.core.jsonable import jsonable
+from toolhand.core.language import say
 from toolhand.tools.docstring import Docstring, read_docstring
 from toolhand.tools.inline import inlined
 from toolhand.tools.signature import (
@@ -71,7 +72,10 @@ def describe(
         signature = inspect.signature(function)
     except (TypeError, ValueError) as error:
         raise ToolDefinitionError(
-            f"'{label}' has no signature to read: wrap it in a function with typed parameters"
+            say(
+                f"'{label}' has no signature to read: wrap it in a function with typed parameters",
+                f"“{label}”没有可读取的签名：请用带类型参数的函数包装它",
+            )
         ) from error
     documented = read_docstring(inspect.getdoc(source) if not isinstance(source, type) else source.__doc__)
     hints = hints_of(source, label, namespace)
@@ -102,7 +106,10 @@ def _warn_of_stale_entries(label: str, documented: Docstring, signature: inspect
     for name in documented.parameters:
         if name not in signature.parameters:
             warn(
-                f"the docstring of tool '{label}' describes '{name}', which is not one of its parameters: remove the entry"
+                say(
+                    f"the docstring of tool '{label}' describes '{name}', which is not one of its parameters: remove the entry",
+                    f"工具“{label}”的文档字符串说明了“{name}”，但它没有这个参数：请删掉这一条",
+                )
             )
 
 
@@ -217,9 +224,21 @@ def _adapter(label: str, parameter: Parameter) -> TypeAdapter[Any]:
     except (PydanticUserError, TypeError, AttributeError) as error:
         problem = error
     kind = getattr(parameter.annotation, "__name__", str(parameter.annotation))
+    if parameter.annotation is any:
+        raise ToolDefinitionError(
+            say(
+                f"parameter '{parameter.name}' of tool '{label}' has the function 'any' for a type: write typing.Any, or better "
+                "the type that is meant",
+                f"工具“{label}”的参数“{parameter.name}”把函数 any 当成了类型：请写 typing.Any，最好写出真正的类型",
+            )
+        ) from problem
     raise ToolDefinitionError(
-        f"parameter '{parameter.name}' of tool '{label}' has the type '{kind}', which a model cannot write as JSON: "
-        "use a basic type, a dataclass, a TypedDict or a pydantic model, or mark it with Injected(…) if the program fills it"
+        say(
+            f"parameter '{parameter.name}' of tool '{label}' has the type '{kind}', which a model cannot write as JSON: "
+            "use a basic type, a dataclass, a TypedDict or a pydantic model, or mark it with Injected(…) if the program fills it",
+            f"工具“{label}”的参数“{parameter.name}”的类型是“{kind}”，模型无法用 JSON 写出："
+            "请用基本类型、dataclass、TypedDict 或 pydantic 模型；如果由程序填写，请标记为 Injected(…)",
+        )
     ) from problem
 
 
@@ -228,8 +247,12 @@ def _json_schema(label: str, name: str, adapter: TypeAdapter[Any]) -> dict[str, 
         schema = adapter.json_schema(schema_generator=_Schema)
     except PydanticInvalidForJsonSchema as error:
         raise ToolDefinitionError(
-            f"parameter '{name}' of tool '{label}' has a type that JSON cannot describe: "
-            "use a basic type, a dataclass, a TypedDict or a pydantic model, or mark it with Injected(…)"
+            say(
+                f"parameter '{name}' of tool '{label}' has a type that JSON cannot describe: "
+                "use a basic type, a dataclass, a TypedDict or a pydantic model, or mark it with Injected(…)",
+                f"工具“{label}”的参数“{name}”的类型无法用 JSON 描述："
+                "请用基本类型、dataclass、TypedDict 或 pydantic 模型，或标记为 Injected(…)",
+            )
         ) from error
     return schema
 

@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ToolDefinitionError
+from toolhand.core.language import say
 from toolhand.tools.docstring import Docstring
 
 _WORDS: Mapping[str, Any] = {
@@ -92,14 +93,21 @@ def hints_of(source: Any, label: str, namespace: Callable[[], Mapping[str, Any]]
             return _resolved(function, {**namespace(), **_closure(function)})
     except NameError as error:
         raise ToolDefinitionError(
-            f"'{label}' names the type '{error.name}', which is not defined where the tool is made: "
-            "define or import it before the decorator (outside `if TYPE_CHECKING`)"
+            say(
+                f"'{label}' names the type '{error.name}', which is not defined where the tool is made: "
+                "define or import it before the decorator (outside `if TYPE_CHECKING`)",
+                f"“{label}”用到的类型“{error.name}”在创建工具的地方没有定义："
+                "请在装饰器之前定义或导入它（不要放在 `if TYPE_CHECKING` 里）",
+            )
         ) from error
     except (TypeError, SyntaxError) as error:
         if not getattr(function, "__annotations__", None):
             return {}
         raise ToolDefinitionError(
-            f"'{label}' has an annotation that is not a type ({error}): write a type"
+            say(
+                f"'{label}' has an annotation that is not a type ({error}): write a type",
+                f"“{label}”有一个注解不是类型（{error}）：请写类型",
+            )
         ) from error
 
 
@@ -179,7 +187,10 @@ def _guessed_type(label: str, parameter: inspect.Parameter, documented: Docstrin
             return type(default)
     if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
         warn(
-            f"parameter '{parameter.name}' of tool '{label}' has no type and no default: any value is accepted; annotate it"
+            say(
+                f"parameter '{parameter.name}' of tool '{label}' has no type and no default: any value is accepted; annotate it",
+                f"工具“{label}”的参数“{parameter.name}”没有类型也没有默认值，任何值都会被接受：请加类型注解",
+            )
         )
     return Any
 
