@@ -175,6 +175,20 @@ async def test_what_is_decided_on_the_page_is_gone_on_with_by_a_worker(gate, sto
         assert (said.status, "waits no more" in await said.text()) == (409, True)
 
 
+async def test_arguments_that_do_not_fit_are_told_on_the_page_and_the_run_waits_on(gate, store):  # noqa: F811
+    await ask(gate, "pay", toolhand={"session": "s"})
+    page = (await gate.get("/approvals", **HTML)).body
+    named = dict(re.findall(r'name="(stamp|session|approval)" value="(.*?)"', page)[:3])
+    edit = {"decision": "edit", "arguments": '{"amount": "none"}'}
+    async with gate.session.post(gate.url + "/decide", data={**named, **edit}) as said:
+        assert said.status == 200
+    while (  # noqa: ASYNC110 - a worker says so
+        "could not go on" not in (await gate.get("/session?id=s", **HTML)).body
+    ):
+        await asyncio.sleep(0.05)
+    assert named["approval"] in (await gate.get("/approvals", **HTML)).body
+
+
 async def test_what_was_decided_in_a_session_without_its_run_is_gone_on_with_on_the_page(gate, store):  # noqa: F811
     await ask(gate, "pay", toolhand={"session": "s"})
     (row,) = await list_runs(ledger_of(store), session_id="s")
@@ -251,7 +265,7 @@ async def test_the_settings_are_checked_with_workers_or_without(gate, store, tmp
         told = [one async for one in findings(GatewaySettings(port=0, **settings))]
         return next(one for one in told if one.what == "model support")
 
-    while "(1 worker" not in (there := await found(models=MODELS, store=store.url)).told:
+    while "(workers: 1)" not in (there := await found(models=MODELS, store=store.url)).told:
         assert there.problem == ""
         await asyncio.sleep(0.05)
     nobody = {"support": Behind(model="worker:nobody")}

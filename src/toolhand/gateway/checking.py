@@ -108,7 +108,7 @@ async def _agent(settings: GatewaySettings, name: str, agent: str) -> Finding:
         count = await serving(store, queue)
     except ToolhandError as error:
         return Finding(what, str(error))
-    there = say(f"{count} workers", f"{count} 个 worker") if count else say(
+    there = say(f"workers: {count}", f"{count} 个 worker") if count else say(
         "no worker is there for it: its runs wait for one", "现在没有为它工作的 worker：运行会等待"
     )  # fmt: skip
     return Finding(what, told=f"{WORKER}{agent} ({there})")
@@ -135,7 +135,7 @@ async def _store(settings: GatewaySettings) -> Finding:
         await store.find("toolhand-serve-check")
     except ToolhandError as error:
         return Finding("store", str(error))
-    return Finding("store", told=settings.store or say("the usual one", "默认位置"))
+    return Finding("store", told=store.name if settings.store else say("the usual one", "默认位置"))
 
 
 def _keys(settings: GatewaySettings) -> str:

@@ -48,7 +48,8 @@ def sending_of(own: Mapping[str, Any], raw: bytes, headers: Mapping[bytes, bytes
     key, tries = headers.get(b"idempotency-key", b"").decode("latin-1").strip(), headers.get(_RETRIES)
     if not run_id and not key and tries is None:
         return Sending()
-    digest = "" if tries is None else hashlib.sha256(raw).hexdigest()
+    session = headers.get(b"toolhand-session", b"").strip()  # it may stand there instead of in the body
+    digest = "" if tries is None else hashlib.sha256(raw + b"\0" + session).hexdigest()
     return Sending(run_id=run_id, key=key, digest=digest, is_repeated=tries not in (None, b"", b"0"))
 
 

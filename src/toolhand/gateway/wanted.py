@@ -33,7 +33,7 @@ class Sending:
     Args:
         run_id: the name that its run shall have; "" for any.
         key: its `Idempotency-Key`; "" where there is none.
-        digest: of its body, where its client counts its tries; else "".
+        digest: of its body and session, where its client counts its tries; else "".
         is_repeated: whether it was sent before.
     """
 
