@@ -12,15 +12,17 @@ from hypothesis import strategies as st
 
 from tests.page.sample import SECRET, agent, asked_to_order, compared
 from toolhand import Agent, tool
+from toolhand.auditing import AuditTrail
 from toolhand.core.errors import ModelError, ModelFault, SessionError
 from toolhand.core.events import ModelRetried
-from toolhand.core.messages import ModelOutput, Usage
+from toolhand.core.messages import Message, ModelOutput, ToolCall, Usage, user
 from toolhand.models.announcing import announce
 from toolhand.page.deciding import unmasked
+from toolhand.page.frame import Around
 from toolhand.page.looking import Looking
 from toolhand.page.runs import run_of
-from toolhand.page.timeline import WIDTH, Scale
-from toolhand.sessions import Archive
+from toolhand.page.timeline import WIDTH, Scale, timeline
+from toolhand.sessions import Archive, StoredSession
 from toolhand.sessions.memory import MemoryStore
 from toolhand.testing import ScriptedModel
 
@@ -83,6 +85,41 @@ async def test_a_call_that_waits_is_pending_until_it_is_decided():
     assert first.calls[0].pending is None
     assert first.calls[0].error.code == "cancelled"
     assert await Looking(store).waiting() == []
+
+
+async def test_a_call_whose_process_ended_in_its_midst_says_so():
+    store = MemoryStore()
+    session = StoredSession("s", store)
+    async with session.held():  # what a process leaves that dies in the midst of two calls
+        session.append(user("double it and keep it"))
+        arguments = {"number": 2}
+        names = ("twice", "note")
+        calls = tuple(ToolCall(id=name, name=name, arguments=arguments) for name in names)
+        session.append(Message(role="assistant", parts=calls))
+        session.note_started("twice", "twice", is_repeatable=True)
+        session.note_started("note", "note", is_repeatable=False)
+    await Agent(ScriptedModel(["4"]), tools=[twice, note], store=store).resume("s")
+    entries = await store.read("s")
+    ended = min(place for place, entry in enumerate(entries) if entry.kind == "ended")
+    records = await AuditTrail(store).search(session_id="s")
+    at_once = run_of(entries, records)
+    # the lease took five seconds to run out
+    before = [replace(entry, at=entry.at - 5) for entry in entries[:ended]]
+    run = run_of([*before, *entries[ended:]], records)
+    shown = str(timeline(run, Around(language="en"), run.ended))
+    assert [call.was_lost for call in at_once.calls] == [False, False]
+    assert shown.count("its process ended in the midst of it; started again") == 1  # what reads ran again
+    assert shown.count("its process ended in the midst of it") == 2
+
+
+@tool(effect="writes")
+def note(number: int) -> str:
+    """Writes a number down.
+
+    Args:
+        number: the number.
+    """
+    return f"noted {number}"
 
 
 @tool

@@ -22,6 +22,9 @@ from toolhand.sessions.entries import Entry
 MOST_CHARACTERS: Final = 20_000
 """How much of one text, value or result is shown."""
 
+_LOST_SECONDS: Final = 1.0
+"""So far two clocks of one process, read at slightly different moments, are never apart."""
+
 
 @dataclass(slots=True, kw_only=True)
 class CallView:
@@ -70,6 +73,11 @@ class CallView:
         if self.record is not None and self.ended:
             return max(self.asked, self.ended - self.record.seconds)
         return self.reached or self.asked
+
+    @property
+    def was_lost(self) -> bool:
+        """Whether the process that had started it ended in its midst: it was at its tool before the try that ended began."""
+        return bool(self.reached and self.ended and self.record) and self.reached < self.began - _LOST_SECONDS
 
     @property
     def error(self) -> ToolError | None:

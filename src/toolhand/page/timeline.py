@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from toolhand.core.errors import ErrorCode
 from toolhand.core.markup import Child, Markup, element
 from toolhand.page.forms import count, short, span
 from toolhand.page.frame import Around, chip
@@ -173,6 +174,8 @@ def _call_row(call: CallView, scale: Scale, around: Around, end: float, path: st
     record = call.record
     if record is not None and record.attempts > 1:
         said.append(chip(around.word("attempts", record.attempts), "warn"))
+    if call.was_lost:
+        said.append(lost_chip(call, around))
     if call.fixes:
         said.append(chip(f"{around.word('mended')} {len(call.fixes)}", "warn"))
     if call.pending is not None:
@@ -182,6 +185,12 @@ def _call_row(call: CallView, scale: Scale, around: Around, end: float, path: st
     took = span(end - call.began, around.language) if call.ended else ""
     name = f"{'↳ ' if call.carrier else ''}{short(call.name or call.id, 60)}"
     return _row(name, said, bars, scale, kind="call", took=took, href=f"{path}#{anchor(call)}")
+
+
+def lost_chip(call: CallView, around: Around) -> Markup:
+    """Says that a process ended in the midst of a call, and whether it was started again."""
+    is_again = call.error is None or call.error.code is not ErrorCode.OUTCOME_UNKNOWN
+    return chip(around.word("lost_again" if is_again else "lost"), "warn")
 
 
 def call_kind(call: CallView) -> str:

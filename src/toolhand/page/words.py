@@ -101,6 +101,8 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "remark": ("Said to the model with it", "同时告诉模型"),
     "fallback": ("asked instead: {0}", "改用：{0}"),
     "attempts": ("{0} attempts", "尝试 {0} 次"),
+    "lost": ("its process ended in the midst of it", "执行途中进程中断"),
+    "lost_again": ("its process ended in the midst of it; started again", "执行途中进程中断，已重新启动"),
     "step_of": ("step of {0}", "{0} 的步骤"),
     "by": ("by {0}", "由 {0}"),
     "exception": ("raised {0}", "抛出 {0}"),

@@ -13,7 +13,7 @@ from toolhand.page.forms import count, money, short, shown, span, value_text
 from toolhand.page.frame import Around, block, chip, link, notice, page, panel
 from toolhand.page.kinds import code_word, fix_word
 from toolhand.page.runs import CallView, RunView, TurnView
-from toolhand.page.timeline import anchor, call_kind, timeline
+from toolhand.page.timeline import anchor, call_kind, lost_chip, timeline
 from toolhand.page.views.deciding import decision_forms
 from toolhand.page.views.session import answer_of, decisions_of, go_on, run_facts
 from toolhand.page.views.sessions import state_chip
@@ -150,6 +150,8 @@ def _chips(call: CallView, around: Around) -> list[Markup]:
         found.append(chip(around.word("outcome_ok"), "good"))
     if record is not None and record.attempts > 1:
         found.append(chip(around.word("attempts", record.attempts), "warn"))
+    if call.was_lost:
+        found.append(lost_chip(call, around))
     if record is not None and record.fallback:
         found.append(chip(around.word("fallback", short(record.fallback, 60)), "warn"))
     if record is not None and record.exception:
