@@ -213,8 +213,9 @@ class _Builder:
         value = json.loads(entry.body)
         if entry.kind == "message":
             self._message(codec.message_from(value, _named), value.get("t") or {}, entry.at)
-        elif entry.kind == "started" and not value.get("waits"):
-            self._call(entry.call_id, value.get("tool", "")).reached = entry.at
+        elif entry.kind == "started":  # what waits for a person is at no tool, whatever it had reached before
+            call = self._call(entry.call_id, value.get("tool", ""))
+            call.reached = 0.0 if value.get("waits") else entry.at
         elif entry.kind == "ended":
             self._end(codec.result_from(value), entry.at)
         elif entry.kind == "waiting":
