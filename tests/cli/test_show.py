@@ -8,6 +8,7 @@ from rich.console import Console
 
 from toolhand import Agent, tool
 from toolhand.cli.show import Show
+from toolhand.core.events import TurnStarted
 from toolhand.core.messages import ModelOutput, RawCall
 from toolhand.testing import ScriptedModel
 
@@ -45,3 +46,15 @@ def test_the_same_turn_after_turn_comes_to_a_forced_answer():
     ran, run, shown = watched([*(asking(turn, 7) for turn in range(5)), "4242."])
     assert (ran, run.stopped, run.output) == (2, "loop", "4242.")
     assert shown.count("→ get_stock") == 5
+
+
+def test_a_pipe_is_told_once_that_the_model_takes_its_time(monkeypatch):
+    monkeypatch.setenv("TOOLHAND_LANG", "en")
+    monkeypatch.setattr("toolhand.cli.show.QUIET_SECONDS", 0.0)
+    err = io.StringIO()
+    show = Show(Console(file=io.StringIO()), Console(file=err))
+    show(TurnStarted(turn=1, model="m", protocol="p"))
+    show._timer.join(30)
+    show(TurnStarted(turn=2, model="m", protocol="p"))
+    show.close()
+    assert err.getvalue() == "the model is being loaded, or is thinking …\n"

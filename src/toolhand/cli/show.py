@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,6 +33,8 @@ from toolhand.core.plain import plain
 
 MOST_CHARACTERS = 600
 MOST_VERBOSE = 2_000
+QUIET_SECONDS = 3.0
+"""After so long without a word a person who sees no moving mark is told that something happens."""
 
 
 class Show:
@@ -48,6 +51,7 @@ class Show:
         self.err = err
         self.is_verbose = is_verbose
         self._status: Status | None = None
+        self._timer: threading.Timer | None = None
         self._has_text = False
         self._holders = 0
         self._kept: list[Event] = []
@@ -138,8 +142,17 @@ class Show:
         if self.err.is_terminal and self._status is None:
             self._status = self.err.status(say("the model is thinking …", "模型思考中…"))
             self._status.start()
+        elif (
+            not self.err.is_terminal and self._timer is None
+        ):  # once: a file or pipe gets a line, and no moving mark
+            said = say("the model is being loaded, or is thinking …", "正在加载模型，或模型正在思考…")
+            self._timer = threading.Timer(QUIET_SECONDS, self.err.print, [said])
+            self._timer.daemon = True
+            self._timer.start()
 
     def _done_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
         if self._status is not None:
             self._status.stop()
             self._status = None
