@@ -250,7 +250,7 @@ class Terminal:
         for _ in range(5):
             self.type("\x03")
             with suppress(AssertionError):
-                self.until(words, 12)
+                self.until(words, 4)
                 return
         self.until(words, 1)
 
