@@ -174,7 +174,9 @@ def test_durable_orders(example, tmp_path, monkeypatch):
 @pytest.mark.model
 def test_shop_assistant_and_many_users_on_the_embedded_model(example, monkeypatch):
     shop = example("shop_assistant")
-    monkeypatch.setattr(shop, "QUESTIONS", shop.QUESTIONS[:1])  # the small model goes round, and takes minutes for all
+    monkeypatch.setattr(
+        shop, "QUESTIONS", shop.QUESTIONS[:1]
+    )  # the small model goes round, and takes minutes for all
     (run,) = shop.main("local:small")
     assert run.stopped
     answers = asyncio.run(example("many_users").serve_and_ask("local:small"))
