@@ -17,8 +17,8 @@ from yarl import URL
 
 from toolhand.core.errors import ModelError
 
-POOL_SIZE: Final = 1000
-"""Connections at once in one loop: 500 conversations, and the same again while they are replaced."""
+POOL_SIZE: Final = 4000
+"""Connections at once in one loop: what is asked beyond waits for one, as a gateway's thousandth stream did for those before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
