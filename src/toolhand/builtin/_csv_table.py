@@ -18,6 +18,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Final
 
+from toolhand.builtin._database import quoted
 from toolhand.builtin._decoding import SAMPLE_BYTES, BinaryContentError, detect
 from toolhand.core.errors import SettingsError
 from toolhand.core.language import say
@@ -148,4 +149,4 @@ def _write(made: Path, path: Path, encoding: str, columns: Sequence[str], kinds:
 
 
 def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""').replace("\0", "") + '"'
+    return quoted(name.replace("\0", ""))

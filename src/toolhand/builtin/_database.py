@@ -68,6 +68,17 @@ class QueryError(Exception):
         self.refused = refused
 
 
+def quoted(name: str, kind: str = "") -> str:
+    """A name as SQL writes it, whatever is in it.
+
+    Args:
+        name: of a table, a column or a schema.
+        kind: whose SQL, as `Database.kind` says.
+    """
+    mark = "`" if kind in ("MySQL", "MariaDB") else '"'
+    return f"{mark}{name.replace(mark, mark * 2)}{mark}"
+
+
 class Table(TypedDict):
     """A table or view. `row_count` is missing where counting took too long, `columns` where the listing grew too long."""
 

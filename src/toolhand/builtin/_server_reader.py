@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from toolhand.builtin._database import Answer, QueryError, QueryLimits, Table
+from toolhand.builtin._database import Answer, QueryError, QueryLimits, Table, quoted
 from toolhand.builtin._processes import GRACE_SECONDS, Processes, ProcessGoneError
 from toolhand.builtin._server_teaching import MISSING, told, unusable
 from toolhand.builtin._sql_schema import (
@@ -127,8 +127,7 @@ class ServerDatabase:
         self._processes.close()
 
     def _quoted(self, path: list[str]) -> str:
-        mark = "`" if self._kind in ("MySQL", "MariaDB") else '"'
-        return ".".join(f"{mark}{name.replace(mark, mark * 2)}{mark}" for name in path)
+        return ".".join(quoted(name, self._kind) for name in path)
 
     def _add_rows(self, described: list[tuple[Table, str]]) -> None:
         """Adds an example row and the number of rows; what fails is left out."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from toolhand.builtin._database import Answer, QueryError, Table
+from toolhand.builtin._database import Answer, QueryError, Table, quoted
 from toolhand.builtin._sqlite_reader import SqliteReader
 from toolhand.core.language import Language
 
@@ -68,12 +68,6 @@ def _column(row: list[Any], targets: Mapping[str, list[Any]]) -> str:
     if target is None:
         return words
     return f"{words} → {target[2]}.{target[4]}" if target[4] else f"{words} → {target[2]}"
-
-
-def quoted(name: str) -> str:
-    """A name as SQL writes it, whatever is in it."""
-    escaped = name.replace('"', '""')
-    return f'"{escaped}"'
 
 
 def brief(reader: SqliteReader, names: Sequence[str], length: int) -> str:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, Final
 
-from toolhand.builtin._database import Answer, Database, QueryError
+from toolhand.builtin._database import Answer, Database, QueryError, quoted
 from toolhand.builtin._sql_comparisons import comparisons
 from toolhand.core.errors import ErrorCode, ToolFailure
 
@@ -88,7 +88,7 @@ def _values(source: Database, table: str, column: str, value: str, until: float)
 
     The database says whether the value is there, by its own rules of case and blanks, and in all rows.
     """
-    name, place = _quoted(source, column), _placed(source, table)
+    name, place = quoted(column, source.kind), _placed(source, table)
     seen = f"SELECT {name} AS one FROM {place} LIMIT {_ROWS_LOOKED_AT}"  # noqa: S608 - names from the schema, quoted
     counted = (
         f"SELECT one, count(*) FROM ({seen}) AS seen GROUP BY one ORDER BY 2 DESC LIMIT {_MOST_VALUES + 1}"  # noqa: S608
@@ -115,9 +115,4 @@ def _literal(value: str) -> str:
 def _placed(source: Database, table: str) -> str:
     """A table's name as a query writes it; on servers it may stand behind its schema's."""
     parts = [table] if source.kind == "SQLite" else table.split(".", 1)
-    return ".".join(_quoted(source, part) for part in parts)
-
-
-def _quoted(source: Database, name: str) -> str:
-    mark = "`" if source.kind in ("MySQL", "MariaDB") else '"'
-    return f"{mark}{name.replace(mark, mark * 2)}{mark}"
+    return ".".join(quoted(part, source.kind) for part in parts)

@@ -89,22 +89,24 @@ def refuse_unserved(tools: Iterable[Tool], policies: Sequence[Policy]) -> None:
     """
     if not policies:
         return
-    served = {
+    unread = [
         rule
-        for policy in policies
         for rule, kind in _SERVED_BY.items()
-        if policy is kind
-        or (isinstance(kind, type) and isinstance(policy, kind))
-        or rule in getattr(policy, "serves", ())
-    }
-    for tool in tools:
-        for rule in _SERVED_BY.keys() - served if len(served) < len(_SERVED_BY) else ():
-            if getattr(tool.rules, rule) not in (None, False, "", (), frozenset()):
-                raise SettingsError(
-                    say(
-                        f"the tool '{tool.name}' declares `{rule}`, which none of the policies given reads: they take the place "
-                        f"of the default ones, so give [yours, *default_policies()] (from toolhand.execution.layers)",
-                        f"工具“{tool.name}”声明了 `{rule}`，而给出的 policies 都不读取它：它们会取代默认策略，"
-                        f"请写成 [自己的策略, *default_policies()]（来自 toolhand.execution.layers）",
-                    )
+        if not any(_reads(policy, rule, kind) for policy in policies)
+    ]
+    for tool, rule in ((tool, rule) for tool in tools for rule in unread):
+        if getattr(tool.rules, rule) not in (None, False, "", (), frozenset()):
+            raise SettingsError(
+                say(
+                    f"the tool '{tool.name}' declares `{rule}`, which none of the policies given reads: they take the place "
+                    f"of the default ones, so give [yours, *default_policies()] (from toolhand.execution.layers)",
+                    f"工具“{tool.name}”声明了 `{rule}`，而给出的 policies 都不读取它：它们会取代默认策略，"
+                    f"请写成 [自己的策略, *default_policies()]（来自 toolhand.execution.layers）",
                 )
+            )
+
+
+def _reads(policy: Policy, rule: str, kind: Any) -> bool:
+    """Whether a policy reads a rule: the package's own of that kind, or one that says so."""
+    is_ours = isinstance(policy, kind) if isinstance(kind, type) else policy is kind
+    return is_ours or rule in getattr(policy, "serves", ())

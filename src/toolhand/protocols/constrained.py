@@ -196,16 +196,19 @@ def _plain(text: str) -> str:
 
 def answer_of(said: Said) -> ModelRequest:
     """Asks for an answer without any tool, in the model's own form: under the schema small models copy the prompt's words."""
-    language = said.request.language
-    messages = led(said.messages, _NO_TOOL[language])
-    plain = NATIVE.render(messages, ToolCollection(), ToolChoice("none"), language)
-    return replace(plain, sampling=said.request.sampling)
+    return _natively(said, _NO_TOOL, ToolCollection(), ToolChoice("none"))
 
 
 def freely(said: Said) -> ModelRequest:
     """Asks in the model's own form what is to be said or called now that there are results."""
+    return _natively(said, _FREELY, said.tools, ToolChoice())
+
+
+def _natively(
+    said: Said, words: Mapping[Language, str], tools: ToolCollection, choice: ToolChoice
+) -> ModelRequest:
     language = said.request.language
-    plain = NATIVE.render(led(said.messages, _FREELY[language]), said.tools, ToolChoice(), language)
+    plain = NATIVE.render(led(said.messages, words[language]), tools, choice, language)
     return replace(plain, sampling=said.request.sampling)
 
 

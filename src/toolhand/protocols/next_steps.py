@@ -84,14 +84,8 @@ def repeated_results(messages: Sequence[Message], tools: ToolCollection) -> list
         made |= {call.id: call for call in message.calls}
         for result in message.results:
             call = made.get(result.call_id)
-            tool = tools.get(result.name)
-            if (
-                call is None
-                or not result.ok
-                or tool is None
-                or tool.rules.poll
-                or tool.rules.effect != "reads"
-            ):
+            is_asked_once = _only_reads(result.name, tools) and not tools[result.name].rules.poll
+            if call is None or not result.ok or not is_asked_once:
                 continue
             if any(_is_same(call, one) and result.data == given.data for one, given in first):
                 again.append(result)
