@@ -48,8 +48,8 @@ async def test_the_loop_stays_free(value):
             gaps.append(now - before)
             before = now
 
-    # A pass of the garbage collector stops the loop for as long as there is to look at: what earlier tests left is not this
-    # test's. The one over what this module holds stays in.
+    # A pass of the garbage collector stops the loop for as long as there is something to look at: what earlier tests left, and
+    # what this module holds, is not what the call makes.
     gc.collect()
     gc.freeze()
     beating = asyncio.create_task(beat())
@@ -63,7 +63,7 @@ async def test_the_loop_stays_free(value):
     assert len(json.dumps(result.data)) < 40_000
     told = json.dumps(result.data)
     assert not any(part in told for part in ("0571-8899", "13812345678", "bob@"))
-    # One gap may hold a pass of the garbage collector over what this module itself holds.
+    # One gap may hold a pass of the garbage collector over what the call makes.
     assert sorted(gaps)[-2] < max(0.1, took / 10), (sorted(gaps)[-5:], took)
     assert max(gaps) < max(0.3, took / 4), (max(gaps), took)
 
