@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from tests.models.speakers import SPEAKERS
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -81,3 +83,68 @@ def event(chunk: Any) -> bytes:
 def piece(text: str, finish: str | None = None) -> bytes:
     """A piece of text as an event."""
     return event({"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": finish}]})
+
+
+class Server:
+    """Answers with what stands in `answers`, in order; the last one again and again."""
+
+    def __init__(self) -> None:
+        self.answers: list[Any] = []
+        self.requests: list[Any] = []
+        self.root = ""
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        self.requests.append((request.path_qs, dict(request.headers), await request.json()))
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if callable(answer):
+            return answer()
+        if not isinstance(answer, list):
+            return web.json_response(answer)
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        for piece in answer:
+            if isinstance(piece, float):
+                await asyncio.sleep(piece)
+            elif piece is None:
+                request.transport.abort()
+            else:
+                await response.write(piece)
+                await asyncio.sleep(0)
+        return response
+
+
+@pytest.fixture
+async def server():
+    found = Server()
+    app = web.Application()
+    app.router.add_post("/{path:.*}", found.handle)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    found.root = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    yield found
+    await runner.cleanup()
+
+
+@pytest.fixture(params=SPEAKERS, ids=lambda speaker: speaker.name)
+def speaker(request):
+    return request.param
+
+
+async def no_wait(seconds: float) -> None:
+    del seconds
+
+
+@pytest.fixture
+async def made(server, speaker):
+    models = []
+
+    def make(**options: Any):
+        options.setdefault("sleep", no_wait)
+        models.append(speaker.model(options.pop("root", server.root), **options))
+        return models[-1]
+
+    yield make
+    for model in models:
+        await model.close()

@@ -40,7 +40,7 @@ class Chat:
     }
 
     def model(self, root: str, **options: Any):
-        return openai("m", base_url=f"{root}/v1", api_key=KEY, **options)
+        return openai("m", base_url=f"{root}/v1", **{"api_key": KEY, **options})
 
     def whole(self, text: str, calls: Sequence[Call] = (), reason: str = "") -> Any:
         message: dict[str, Any] = {"role": "assistant", "content": text or None}
@@ -123,7 +123,7 @@ class Anthropic:
     }
 
     def model(self, root: str, **options: Any):
-        return anthropic("m", base_url=root, api_key=KEY, **options)
+        return anthropic("m", base_url=root, **{"api_key": KEY, **options})
 
     def blocks(self, text: str, calls: Sequence[Call]) -> list[Any]:
         said = [{"type": "text", "text": text, "citations": None}] if text else []
@@ -182,7 +182,7 @@ class Gemini:
     }
 
     def model(self, root: str, **options: Any):
-        return gemini("m", base_url=f"{root}/v1beta", api_key=KEY, **options)
+        return gemini("m", base_url=f"{root}/v1beta", **{"api_key": KEY, **options})
 
     usage: ClassVar = {
         "promptTokenCount": 30,
@@ -233,7 +233,7 @@ class Responses:
     }
 
     def model(self, root: str, **options: Any):
-        return responses("m", base_url=f"{root}/v1", api_key=KEY, **options)
+        return responses("m", base_url=f"{root}/v1", **{"api_key": KEY, **options})
 
     def items(self, text: str, calls: Sequence[Call]) -> list[Any]:
         content = [{"type": "output_text", "text": text, "annotations": []}]

@@ -24,7 +24,8 @@ from toolhand.core.messages import (
     user,
 )
 from toolhand.core.tools import Tool, ToolChoice
-from toolhand.models.wire import Dialect, Encoder, finish_reason, output, usage_of
+from toolhand.models.endings import finish_reason
+from toolhand.models.wire import Dialect, Encoder, output, usage_of
 from toolhand.tools.export import wire_name
 
 ADD = Tool(

@@ -6,16 +6,19 @@ import asyncio
 import atexit
 import contextlib
 import random
+import re
 import urllib.request
 import weakref
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from ipaddress import ip_address
+from typing import Any, Final, TypeAlias
 
 import aiohttp
 from yarl import URL
 
-from toolhand.core.errors import ModelError
+from toolhand.core.errors import ModelError, SettingsError
+from toolhand.core.language import say
 
 POOL_SIZE: Final = 4000
 """Connections at once in one loop: what is asked beyond waits for one, as a gateway's thousandth stream did for those before."""
@@ -62,6 +65,8 @@ class Retries:
         return full * random.uniform(0.5, 1.0)  # noqa: S311 - spreads retries, keeps no secret
 
 
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+
 Kept: TypeAlias = dict[
     asyncio.AbstractEventLoop, tuple[aiohttp.ClientSession, AsyncGenerator[aiohttp.ClientSession, None]]
 ]
@@ -74,6 +79,9 @@ class Connections:
     Args:
         url: the server's address, which decides whether a proxy from the environment is used.
         connect_timeout: seconds for a connection to be taken.
+
+    Raises:
+        SettingsError: when the environment names a proxy that cannot be used.
     """
 
     def __init__(self, url: URL, *, connect_timeout: float) -> None:
@@ -162,8 +170,49 @@ def _close_all() -> None:
 
 
 def _proxy(url: URL) -> str | None:
-    """The proxy that the environment names for an address. Looked up once: aiohttp would do it for every request."""
-    if not url.host or urllib.request.proxy_bypass(url.host):
+    """The proxy that the environment names for an address. Looked up once: aiohttp would do it for every request.
+
+    This machine's own servers are reached without one, which would look for them on its own machine.
+    """
+    if not url.host or _is_here(url.host) or urllib.request.proxy_bypass(url.host):
         return None
     proxies = urllib.request.getproxies()
-    return proxies.get(url.scheme) or proxies.get("all")
+    named = proxies.get(url.scheme) or proxies.get("all")
+    if not named:
+        return None
+    with contextlib.suppress(ValueError):
+        proxy = URL(named if "://" in named else f"http://{named}")
+        if proxy.scheme in ("http", "https") and proxy.host:
+            return str(proxy)
+    variable = f"{url.scheme if proxies.get(url.scheme) else 'all'}_proxy".upper()
+    raise SettingsError(
+        say(
+            f"the proxy that {variable} names cannot be used for {url.host}: write http://host:port there (SOCKS is not spoken), "
+            "or name the host in NO_PROXY",
+            f"{variable} 指定的代理不能用于 {url.host}：请写成 http://主机:端口（不支持 SOCKS），或把该主机写入 NO_PROXY",
+        )
+    )
+
+
+def usable_headers(headers: Mapping[str, Any]) -> dict[str, str]:
+    """Headers that can be sent: without blanks and line ends around them, which a key from a file often has.
+
+    Raises:
+        SettingsError: when one is no text, or is cut by a control character.
+    """
+    for name, value in headers.items():
+        if not isinstance(value, str) or _CONTROL.search(value.strip() + name):
+            raise SettingsError(
+                say(
+                    f"the header '{name}' cannot be sent: a header, or the API key in it, is one line of text",
+                    f"请求头“{name}”无法发送：请求头（以及其中的 API key）应是一行文字",
+                )
+            )
+    return {name: value.strip() for name, value in headers.items()}
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -17,16 +17,17 @@ from toolhand.core.errors import ModelError, ModelFault
 from toolhand.core.language import say
 from toolhand.core.messages import ModelOutput, Odds, RawCall, Usage
 from toolhand.core.tools import Tool
+from toolhand.models.endings import finish_reason, reply_of
 from toolhand.models.faults import quoted, refuse_error
 from toolhand.models.wire import (
     Dialect,
     entries_of,
-    finish_reason,
     function_of,
     kept,
     odds_of,
     renamed,
-    text_of,
+    said_of,
+    thinking_of,
     usage_of,
 )
 from toolhand.tools.export import wire_name
@@ -35,6 +36,9 @@ DONE: Final = "[DONE]"
 
 MOST_ODDS: Final = 64
 """Of how many tokens at the beginning the odds are kept: what a reply decides, it decides there."""
+
+_LAST: Final = frozenset('}]"le0123456789')
+"""What JSON values end with, but for the empty text."""
 
 _LINE_END = re.compile("\r\n|\n|\r")
 
@@ -67,7 +71,7 @@ class EventDecoder:
             return []
         text = "".join(self._rest) + text
         if is_last:
-            text += "\n\n"
+            text += "\n"  # what is only half there at the end was cut: whether that matters, the caller knows
         # A carriage return at the end may be the first half of a line end.
         held = text.endswith("\r") and not is_last
         lines = _LINE_END.split(text[:-1] if held else text)
@@ -133,6 +137,8 @@ class _Call:
         """Whether its arguments are a whole JSON value already."""
         if self.object is not None:
             return True
+        if self.pieces and (end := self.pieces[-1].rstrip()[-1:]) and end not in _LAST:
+            return False  # most pieces, without reading all that came before them once more
         try:
             json.loads(self.text)
         except (ValueError, RecursionError):
@@ -160,7 +166,9 @@ class CallAssembler:
         call = self._open(identity, index, name, arguments)
         call.id = call.id or identity
         self._add_name(call, name)
-        if isinstance(arguments, str):
+        if isinstance(arguments, str) and arguments:
+            if arguments.strip() and call.pieces == ["{}"]:
+                call.pieces.clear()  # an empty object in the place of what has not come yet
             call.pieces.append(arguments)
         elif isinstance(arguments, Mapping):
             call.object = arguments
@@ -168,8 +176,7 @@ class CallAssembler:
     def calls(self) -> tuple[RawCall, ...]:
         """All calls, in the order in which they were opened."""
         return tuple(
-            RawCall(id=c.id, name=c.name, arguments=c.text if c.object is None else c.object)
-            for c in self._calls
+            RawCall(id=c.id, name=c.name, arguments=c.object or c.text or c.object or "") for c in self._calls
         )
 
     @property
@@ -199,8 +206,15 @@ class CallAssembler:
                 is_elsewhere = index is not None and same.index is not None and index != same.index
                 goes_on = not name or (name == same.name and same.has_arguments and not same.is_complete)
                 return None if is_elsewhere and not goes_on else same
-            unidentified = at_index or (last if index is None else None)
-            return unidentified if unidentified is not None and not unidentified.id else None
+            there = at_index or (last if index is None else None)
+            if there is None or not there.id:
+                return there
+            # Some servers make a new id for each piece: what has no name of its own, or the same at the same place, goes on.
+            is_begun = there.has_arguments and not there.is_complete if name else True
+            is_same = name in ("", there.name) and (
+                is_begun or (at_index is not None and not there.has_arguments)
+            )
+            return there if is_same else None
         if at_index is not None:
             return at_index
         # Neither id nor name at a place not seen before: it goes on with the call that is open.
@@ -299,9 +313,8 @@ class StreamedOutput:
         refuse_error(chunk)
         if chunk.get("usage"):
             self._usage = usage_of(chunk["usage"])
-        choices = chunk.get("choices")
-        choice = choices[0] if isinstance(choices, list) and choices else None
-        if not isinstance(choice, Mapping) or choice.get("index") not in (None, 0):
+        choice = reply_of(chunk.get("choices"))
+        if choice is None:
             return ""
         if choice.get("usage"):
             self._usage = usage_of(choice["usage"])
@@ -313,11 +326,11 @@ class StreamedOutput:
             return ""
         for entry in entries_of(delta):
             self._calls.feed(entry)
-        self._thinking.append(text_of(delta.get("reasoning_content") or delta.get("reasoning")))
+        self._thinking.append(thinking_of(delta))
         for name in self._dialect.keeps:
             if delta.get(name):
                 self._kept[name] = joined(self._kept.get(name), delta[name])
-        text = text_of(delta.get("content"))
+        text = said_of(delta)
         self._text.append(text)
         return text
 

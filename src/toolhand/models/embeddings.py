@@ -59,7 +59,7 @@ class Embeddings:
         found, self.model, variable = _parted(model)
         self.name = model
         self._key_variable = variable
-        self._api_key = api_key or (os.environ.get(variable, ""))
+        self._api_key = (api_key or os.environ.get(variable, "")).strip()
         self._url = _url(base_url or found, model)
         self._seconds = seconds
         self._retries = retries or Retries(attempts=2)
@@ -137,6 +137,7 @@ class Embeddings:
                 raw=raw,
                 api_key=self._api_key,
                 key_variable=self._key_variable,
+                path="/embeddings",
             )
         return _read(raw, len(texts), self._url)
 

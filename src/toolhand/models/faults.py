@@ -26,7 +26,11 @@ LONGEST_QUOTE: Final = 400
 MOST_READ: Final = 8_000
 """How many characters of an answer are searched for words."""
 
-_AGAIN: Final = re.compile(r"(?:try again|retry|again) in\s+(\d+(?:\.\d+)?)\s*(ms|s)\b", re.IGNORECASE)
+_AGAIN: Final = re.compile(
+    r"(?:try again|retry|again) in\s+(?:(\d{1,4})\s*h\s*)?(?:(\d{1,4})\s*m\s*)?(?:(\d+(?:\.\d+)?)\s*(ms|s))?\b",
+    re.IGNORECASE,
+)
+"""As in "try again in 7.5s", "120ms", "6m0s", "1h2m"."""
 
 
 def fault_of(status: int | None, words: str, *, says_when: bool = False) -> ModelFault:
@@ -66,6 +70,7 @@ def _table() -> tuple[Mapping[int, ModelFault], Mapping[ModelFault, re.Pattern[s
 
 def wait_in(body: Any) -> float | None:
     """Seconds to wait, where a body says so: Google's `retryDelay`, or "try again in 7.5s" in the words."""
+    body = alone(body)
     error = body.get("error", body) if isinstance(body, Mapping) else body
     if not isinstance(error, Mapping):
         return None
@@ -75,10 +80,16 @@ def wait_in(body: Any) -> float | None:
         if isinstance(delay, str):
             return seconds_of(delay.removesuffix("s"))
     found = _AGAIN.search(str(error.get("message") or "")[:MOST_READ])
-    if found is None:
+    if found is None or not any(found.groups()):
         return None
-    seconds = seconds_of(found[1])
-    return seconds / 1000 if seconds is not None and found[2].lower() == "ms" else seconds
+    hours, minutes, seconds, unit = found.groups()
+    rest = float(seconds or 0) / (1000 if (unit or "").lower() == "ms" else 1)
+    return seconds_of(int(hours or 0) * 3600 + int(minutes or 0) * 60 + rest)
+
+
+def alone(body: Any) -> Any:
+    """A body, out of the list of one that Google puts an error into where it would have streamed."""
+    return body[0] if isinstance(body, list) and len(body) == 1 else body
 
 
 def refuse_error(body: Mapping[str, Any], *, status: int | None = None) -> None:
@@ -87,10 +98,11 @@ def refuse_error(body: Mapping[str, Any], *, status: int | None = None) -> None:
     Raises:
         ModelError: with the server's own words, shortened.
     """
-    error = body.get("error")
+    error = body.get("error") or (body if body.get("object") == "error" else None)
     if not error:
         return
-    code = error.get("code") if isinstance(error, Mapping) else None
+    code = error.get("code") if isinstance(error, Mapping) else body.get("code")
+    code = int(code) if isinstance(code, str) and code.isascii() and code.isdecimal() else code
     status = status if status is not None else code if isinstance(code, int) and 400 <= code < 600 else None
     wait = wait_in(body)
     fault = fault_of(status, json.dumps(body, ensure_ascii=False, default=str), says_when=wait is not None)
@@ -108,9 +120,10 @@ def refuse_error(body: Mapping[str, Any], *, status: int | None = None) -> None:
 
 def error_text(body: Any) -> str:
     """The server's own words in an error body, whatever its form."""
+    body = alone(body)
     if isinstance(body, Mapping):
         for key in ("error", "message", "detail", "msg"):
-            if body.get(key):
+            if body.get(key) and body[key] is not True:  # "error": true says only that there is one
                 return error_text(body[key])
         return json.dumps(body, ensure_ascii=False)
     return body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)

@@ -37,9 +37,9 @@ class ChatWire:
         self._encoder = Encoder(model, self.dialect, source=source)
 
     def url(self, base: URL, *, streams: bool) -> URL:
-        """One address for everything."""
+        """One address for everything, which may have been given whole."""
         del streams
-        return base / "chat" / "completions"
+        return base if base.path.endswith("/chat/completions") else base / "chat" / "completions"
 
     def headers(self, api_key: str) -> Mapping[str, str]:
         """A bearer token, or what the dialect says."""

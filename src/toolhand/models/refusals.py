@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import aiohttp
@@ -43,13 +43,30 @@ def not_json(url: URL, raw: bytes) -> ModelError:
     """The answer is something else than the protocol says."""
     text = raw[:4000].decode("utf-8", "replace")
     if "<html" in text.lower():
-        message = say(f"{address(url)} answered with a web page", f"{address(url)} 返回的是网页")
+        message = say(
+            f"{address(url)} answered with a web page: is base_url right?",
+            f"{address(url)} 返回的是网页：base_url 是否正确？",
+        )
+    elif not text.strip():
+        message = say(f"{address(url)} answered with nothing", f"{address(url)} 返回了空内容")
     else:
         message = say(
             f"{address(url)} answered with something that is not JSON: {quoted(text)}",
             f"{address(url)} 返回的内容不是 JSON：{quoted(text)}",
         )
     return ModelError(message, fault=ModelFault.GARBLED, retryable=True)
+
+
+def nothing_said(url: URL) -> ModelError:
+    """A stream came to its end in good order, and nothing of it was a reply."""
+    return ModelError(
+        say(
+            f"{address(url)} ended its answer without a reply in it",
+            f"{address(url)} 结束了回答，但里面没有内容",
+        ),
+        fault=ModelFault.GARBLED,
+        retryable=True,
+    )
 
 
 def no_reply(url: URL) -> ModelError:
@@ -63,9 +80,20 @@ def no_reply(url: URL) -> ModelError:
     )
 
 
-def unreachable(url: URL, error: BaseException, timeouts: Timeouts) -> ModelError:
-    """No answer came at all."""
+def unreachable(
+    url: URL, error: BaseException, timeouts: Timeouts, *, limit: str = "first_byte"
+) -> ModelError:
+    """No answer came at all.
+
+    Args:
+        url: where.
+        error: what the connection failed with.
+        timeouts: how long the server may take.
+        limit: which of them a timeout was that is none of the connection's.
+    """
     where = address(url)
+    if isinstance(error, aiohttp.ClientProxyConnectionError | aiohttp.ClientHttpProxyError):
+        return _no_proxy(where, error)
     if isinstance(error, aiohttp.ClientConnectorCertificateError | ssl.SSLError):
         message = say(
             f"{where} has a certificate that cannot be trusted: check the address",
@@ -88,18 +116,43 @@ def unreachable(url: URL, error: BaseException, timeouts: Timeouts) -> ModelErro
             ),
         )
     if isinstance(error, TimeoutError):
-        seconds = f"timeout 'first_byte', {timeouts.first_byte:g} s"
-        return _passing(
-            ModelFault.TIMEOUT,
-            say(
-                f"{where} did not begin to answer in time ({seconds})",
-                f"{where} 没有及时开始回答（{seconds}）",
-            ),
+        seconds = f"timeout '{limit}', {getattr(timeouts, limit):g} s"
+        said = say(
+            f"{where} did not begin to answer in time ({seconds})",
+            f"{where} 没有及时开始回答（{seconds}）",
         )
+        return ModelError(said, fault=ModelFault.TIMEOUT, retryable=limit != "total")
     if isinstance(error, aiohttp.ClientConnectorError):
         return _passing(ModelFault.UNREACHABLE, _no_connection(where, url, error))
+    if isinstance(error, aiohttp.ClientResponseError):
+        said = say(
+            f"{where} answered with something that is not HTTP, or packed in a way that was not asked for",
+            f"{where} 返回的内容不是 HTTP，或使用了未请求的压缩方式",
+        )
+        return _passing(ModelFault.GARBLED, said)
     said = say(f"{where} closed the connection without an answer", f"{where} 没有回答就关闭了连接")
     return _passing(ModelFault.CUT, said)
+
+
+def _no_proxy(
+    where: str, error: aiohttp.ClientProxyConnectionError | aiohttp.ClientHttpProxyError
+) -> ModelError:
+    names = "HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY"
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        said = say(
+            f"{where} cannot be reached: the proxy refused with status {error.status}, see {names}",
+            f"无法连接 {where}：代理拒绝了，状态码 {error.status}，请检查 {names}",
+        )
+        passes = error.status >= 500
+        return ModelError(said, fault=ModelFault.UNREACHABLE, status=error.status, retryable=passes)
+    proxy = f"{error.host}:{error.port}"
+    return _passing(
+        ModelFault.UNREACHABLE,
+        say(
+            f"{where} cannot be reached: the proxy {proxy} takes no connection, see {names}",
+            f"无法连接 {where}：代理 {proxy} 不接受连接，请检查 {names}",
+        ),
+    )
 
 
 def _no_connection(where: str, url: URL, error: aiohttp.ClientConnectorError) -> str:
@@ -137,6 +190,7 @@ def refusal(
     raw: bytes,
     api_key: str,
     key_variable: str,
+    path: str = "",
 ) -> ModelError:
     """The server answered with an error status.
 
@@ -148,6 +202,7 @@ def refusal(
         raw: its body.
         api_key: the key that was sent, which some servers repeat in their answer.
         key_variable: the environment variable that holds the key.
+        path: what the request put behind the base address.
     """
     body = _parsed(raw)
     words = _words(body, api_key)
@@ -156,13 +211,7 @@ def refusal(
     wait = retry_after(headers)
     wait = wait_in(body) if wait is None else wait
     if 300 <= status < 400:
-        target = headers.get("Location", "elsewhere")
-        target = _without_secrets(target, api_key)
-        message = say(
-            f"{where} sends on to {target}: give that as base_url",
-            f"{where} 转到了 {target}：请把它写成 base_url",
-        )
-        return ModelError(message, fault=ModelFault.MOVED, status=status)
+        return _moved(where, url, status, headers.get("Location", ""), path)
     everything = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
     fault = fault_of(status, everything, says_when=wait is not None)
     key = (
@@ -174,6 +223,20 @@ def refusal(
         said=said, key=key, model=model, variable=key_variable
     )
     return ModelError(message, fault=fault, status=status, retryable=fault in PASSING, retry_after=wait)
+
+
+def _moved(where: str, url: URL, status: int, target: str, path: str) -> ModelError:
+    try:
+        found = address(url.join(URL(target))).removesuffix(path) if target else ""
+    except ValueError:
+        found = ""
+    message = say(
+        f"{where} sends on to {found}: give that as base_url",
+        f"{where} 转到了 {found}：请把它写成 base_url",
+    )
+    if not found:
+        message = say(f"{where} sends on and does not say where", f"{where} 要求转到别处，但没有说是哪里")
+    return ModelError(message, fault=ModelFault.MOVED, status=status)
 
 
 _SENTENCES: Final[Mapping[ModelFault, tuple[str, str]]] = {
@@ -208,10 +271,12 @@ def _parsed(raw: bytes) -> Any:
 
 
 def _words(body: Any, api_key: str) -> str:
-    return quoted(_without_secrets(body if isinstance(body, str) else error_text(body), api_key))
+    return quoted(without_secrets(body if isinstance(body, str) else error_text(body), (api_key,)))
 
 
-def _without_secrets(text: str, api_key: str) -> str:
-    if len(api_key) > 3:
-        text = text.replace(api_key, "…")
+def without_secrets(text: str, secrets: Iterable[str]) -> str:
+    """A text without keys: those that were sent, and whatever looks like one."""
+    for secret in secrets:
+        if len(secret) > 3:
+            text = text.replace(secret, "…")
     return _KEY.sub("…", text)

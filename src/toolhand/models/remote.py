@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
@@ -18,10 +19,19 @@ from toolhand.core.events import ModelRetried, TextDelta
 from toolhand.core.language import say
 from toolhand.core.messages import ModelOutput, ModelRequest
 from toolhand.models.announcing import announce
-from toolhand.models.connections import Connections, Retries, Timeouts
+from toolhand.models.connections import Connections, Retries, Timeouts, usable_headers
 from toolhand.models.deltas import EventDecoder
-from toolhand.models.refusals import address, cut, no_reply, not_json, refusal, unreachable
-from toolhand.models.wires import Wire
+from toolhand.models.refusals import (
+    address,
+    cut,
+    no_reply,
+    not_json,
+    nothing_said,
+    refusal,
+    unreachable,
+    without_secrets,
+)
+from toolhand.models.wires import Incoming, Wire
 
 MOST_BYTES: Final = 64 * 1024 * 1024
 """How long an answer may be, unpacked."""
@@ -30,6 +40,8 @@ _MOST_REFUSAL_BYTES: Final = 256 * 1024
 
 _LAST_BYTES_SECONDS: Final = 0.05
 """How long the end of a stream may lag behind its last event before its connection is given up."""
+
+_SECRET_HEADER: Final = re.compile("auth|key|token|secret|cookie", re.IGNORECASE)
 
 
 class RemoteModel:
@@ -47,7 +59,7 @@ class RemoteModel:
         sleep: waits between attempts.
 
     Raises:
-        SettingsError: when the address is none.
+        SettingsError: when the address is none, or a header or the proxy that the environment names cannot be used.
     """
 
     def __init__(
@@ -67,7 +79,7 @@ class RemoteModel:
         self.wire = wire
         self.model = wire.model
         self._base = _address(base_url)
-        self._api_key = api_key
+        self._api_key = api_key = api_key.strip()
         self._key_variable = key_variable
         if api_key and self._base.user:
             raise SettingsError(
@@ -76,8 +88,15 @@ class RemoteModel:
                     f"API key 和地址 {address(self._base)} 里的用户只能给一个",
                 )
             )
-        self._headers = {"Content-Type": "application/json", **wire.headers(api_key), **(headers or {})}
-        self._urls = {streams: wire.url(self._base, streams=streams) for streams in (False, True)}
+        own = usable_headers({**wire.headers(api_key), **(headers or {})})
+        self._headers = {"Content-Type": "application/json", **own}
+        named = [value.removeprefix("Bearer ") for name, value in own.items() if _SECRET_HEADER.search(name)]
+        self._secrets = {api_key, self._base.password or "", *named}
+        bare = self._base.with_query(None)
+        self._urls = {
+            streams: wire.url(bare, streams=streams).update_query(self._base.query)
+            for streams in (False, True)
+        }
         self._timeouts = timeouts or Timeouts()
         self._retries = retries or Retries()
         self._sleep = sleep
@@ -102,6 +121,7 @@ class RemoteModel:
             try:
                 return self._signed(await self._complete_once(body, request))
             except ModelError as error:
+                self._hide_secrets(error)
                 delay = self._retries.delay(attempts_made, error)
                 if delay is None:
                     raise
@@ -126,6 +146,7 @@ class RemoteModel:
                         has_given = True
                         yield piece if isinstance(piece, TextDelta) else self._signed(piece)
             except ModelError as error:
+                self._hide_secrets(error)
                 delay = self._retries.delay(attempts_made, error)
                 if has_given or delay is None:
                     raise
@@ -143,20 +164,22 @@ class RemoteModel:
         opaque = None if output.opaque is None else replace(output.opaque, source=self.name)
         return replace(output, model=self.name, opaque=opaque)
 
+    def _hide_secrets(self, error: ModelError) -> None:
+        """Takes out of an error what was sent as a key: some servers repeat it in their words."""
+        error.args = (without_secrets(str(error), self._secrets),)
+
     def _announce(self, error: ModelError, attempts_made: int, delay: float) -> None:
         announce(ModelRetried(model=self.name, error=error, attempt=attempts_made, wait_seconds=delay))
 
     async def _complete_once(self, body: bytes, request: ModelRequest) -> ModelOutput:
         deadline = _now() + self._timeouts.total
-        async with self._response(body, streams=False) as response:
+        async with self._response(body, deadline, streams=False) as response:
             raw = await self._read(response, deadline)
             if response.content_type == "text/event-stream":  # it streams, whatever was asked
                 events, incoming = EventDecoder(), self.wire.incoming(request)
                 for chunk in events.feed(raw, is_last=True):
                     incoming.feed(chunk)
-                if not (incoming.is_finished or events.is_done):
-                    raise cut(response.url)
-                return self._answered(incoming.finish(), response.url)
+                return self._ended(incoming, events, response.url)
             return self._whole(raw, request, response.url)
 
     async def _stream_once(
@@ -164,7 +187,7 @@ class RemoteModel:
     ) -> AsyncGenerator[TextDelta | ModelOutput, None]:
         deadline = _now() + self._timeouts.total
         events, incoming, received = EventDecoder(), self.wire.incoming(request), 0
-        async with self._response(body, streams=True) as response:
+        async with self._response(body, deadline, streams=True) as response:
             if response.content_type in ("application/json", "text/html"):  # it does not stream
                 whole = self._whole(await self._read(response, deadline), request, response.url)
                 if whole.text:
@@ -180,10 +203,18 @@ class RemoteModel:
                 if text:
                     yield TextDelta(text=text)
                 is_over = is_over or events.is_done or incoming.is_over
-            if not (incoming.is_finished or events.is_done):
-                raise cut(response.url)
+            output = self._ended(incoming, events, response.url)
             await _drain(response)
-        yield self._answered(incoming.finish(), self._urls[True])
+        yield output
+
+    def _ended(self, incoming: Incoming, events: EventDecoder, url: URL) -> ModelOutput:
+        """The output of a stream that is over."""
+        if not (incoming.is_finished or events.is_done):
+            raise cut(url)
+        output = incoming.finish()
+        if not (incoming.is_finished or output.text or output.calls or output.thinking):
+            raise nothing_said(url)
+        return self._answered(output, url)
 
     def _whole(self, raw: bytes, request: ModelRequest, url: URL) -> ModelOutput:
         try:
@@ -199,14 +230,18 @@ class RemoteModel:
         return output
 
     @asynccontextmanager
-    async def _response(self, body: bytes, *, streams: bool) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def _response(
+        self, body: bytes, deadline: float, *, streams: bool
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Sends a request; the response has a good status. A connection that was not read to its end is closed."""
         session, url = await self._connections.session(), self._urls[streams]
+        left = max(deadline - _now(), 0.0)
+        limit = "total" if left < self._timeouts.first_byte else "first_byte"
         try:
-            async with asyncio.timeout(self._timeouts.first_byte):
+            async with asyncio.timeout(min(self._timeouts.first_byte, left)):
                 response = await session.post(url, data=body, headers=self._headers, allow_redirects=False)
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
-            raise unreachable(url, error, self._timeouts) from error
+            raise unreachable(url, error, self._timeouts, limit=limit) from error
         try:
             if response.status >= 300:
                 await self._refuse(response)
@@ -231,6 +266,7 @@ class RemoteModel:
             raw=raw,
             api_key=self._api_key,
             key_variable=self._key_variable,
+            path=response.url.path.removeprefix(self._base.path.rstrip("/")),
         )
 
     async def _read(

@@ -19,7 +19,6 @@ from toolhand.core.jsonable import jsonable, result_text
 from toolhand.core.language import Language, say
 from toolhand.core.marks import NATIVE_MARKS, unforgeable
 from toolhand.core.messages import (
-    FinishReason,
     Message,
     ModelOutput,
     ModelRequest,
@@ -32,25 +31,14 @@ from toolhand.core.messages import (
     Usage,
 )
 from toolhand.core.tools import Tool, ToolChoice
+from toolhand.models.endings import finish_reason, reply_of
 from toolhand.models.faults import quoted, refuse_error
 from toolhand.models.grammars import GrammarForm, grammar_fields
 from toolhand.models.rendered import RenderedHistories
 from toolhand.tools.export import exported, own_name, wire_name
 from toolhand.tools.forms import Form
 
-_FINISH: Final[Mapping[str, FinishReason]] = {
-    "stop": "stop",
-    "eos": "stop",
-    "end_turn": "stop",
-    "tool_calls": "tool_calls",
-    "tool_call": "tool_calls",
-    "tool_use": "tool_calls",
-    "function_call": "tool_calls",
-    "length": "length",
-    "max_tokens": "length",
-    "content_filter": "content_filter",
-    "sensitive": "content_filter",
-}
+_TEXTS: Final = frozenset({None, "text", "output_text", "refusal"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,10 +238,9 @@ def output(body: Any, tools: Sequence[Tool] = (), dialect: Dialect | None = None
     dialect = dialect or Dialect()
     if isinstance(body, Mapping):
         refuse_error(body)
-    choices = body.get("choices") if isinstance(body, Mapping) else None
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    message = choice.get("message") if isinstance(choice, Mapping) else None
-    if not isinstance(choice, Mapping) or not isinstance(message, Mapping):
+    choice = reply_of(body.get("choices")) if isinstance(body, Mapping) else None
+    message = choice.get("message") if choice is not None else None
+    if choice is None or not isinstance(message, Mapping):
         raise ModelError(
             say(
                 f"the model's server answered without a reply in it: {quoted(json.dumps(body, ensure_ascii=False))}",
@@ -264,11 +251,11 @@ def output(body: Any, tools: Sequence[Tool] = (), dialect: Dialect | None = None
         )
     calls = tuple(renamed(call, tools, dialect.form) for call in _calls(message))
     return ModelOutput(
-        text=text_of(message.get("content")),
+        text=said_of(message),
         calls=calls,
         finish_reason=finish_reason(choice.get("finish_reason"), has_calls=bool(calls)),
         usage=usage_of(body.get("usage")),
-        thinking=text_of(message.get("reasoning_content") or message.get("reasoning")),
+        thinking=thinking_of(message),
         odds=odds_of(choice),
         opaque=kept(message, dialect) if calls else None,
     )
@@ -322,17 +309,24 @@ def text_of(content: Any) -> str:
         return content
     if isinstance(content, list):
         return "".join(text_of(part) for part in content)
-    if isinstance(content, Mapping) and content.get("type") in (None, "text", "output_text"):
-        return text_of(content.get("text"))
+    if isinstance(content, Mapping) and content.get("type") in _TEXTS:
+        return text_of(content.get("refusal" if content.get("type") == "refusal" else "text"))
     return ""
 
 
-def finish_reason(value: Any, *, has_calls: bool) -> FinishReason:
-    """The neutral word for a server's reason. Some say "stop" beside calls, or nothing: the calls count."""
-    reason = _FINISH.get(value, "unknown") if isinstance(value, str) else "unknown"
-    if reason in ("stop", "unknown") and has_calls:
-        return "tool_calls"
-    return "stop" if reason == "unknown" and not value else reason
+def said_of(message: Mapping[str, Any]) -> str:
+    """What a message or a delta says to the user, a refusal included."""
+    return text_of(message.get("content")) + text_of(message.get("refusal"))
+
+
+def thinking_of(message: Mapping[str, Any]) -> str:
+    """What a message or a delta tells of the model's thinking, in a field of its own or as parts of the content."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else ()
+    fields = (message.get(name) for name in ("reasoning_content", "reasoning", "thinking"))
+    return text_of(
+        next(filter(None, fields), [part.get("thinking") for part in parts if isinstance(part, Mapping)])
+    )
 
 
 def usage_of(counts: Any) -> Usage:
@@ -345,9 +339,9 @@ def usage_of(counts: Any) -> Usage:
         cached = counts.get("prompt_cache_hit_tokens") or counts.get("cached_tokens")
     return Usage(
         requests=1,
-        input_tokens=_count(counts.get("prompt_tokens")),
-        output_tokens=_count(counts.get("completion_tokens")),
-        cached_tokens=_count(cached),
+        input_tokens=count(counts.get("prompt_tokens")),
+        output_tokens=count(counts.get("completion_tokens")),
+        cached_tokens=count(cached),
     )
 
 
@@ -372,5 +366,7 @@ def _likely(alternatives: Any) -> Mapping[str, float]:
     return likely
 
 
-def _count(value: Any) -> int:
-    return int(value) if isinstance(value, int | float) and value == value else 0  # noqa: PLR0124 - NaN
+def count(value: Any) -> int:
+    """A server's count; what it did not count is 0."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and value == value  # noqa: PLR0124 - NaN
+    return max(0, int(value)) if is_number and value < 1e15 else 0

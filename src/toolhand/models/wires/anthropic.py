@@ -30,8 +30,8 @@ from toolhand.core.tools import ToolChoice
 from toolhand.models.faults import quoted, refuse_error
 from toolhand.models.grammars import strict_schema
 from toolhand.models.rendered import RenderedHistories
-from toolhand.models.wire import json_bytes, opaque_of, wire_id
-from toolhand.models.wires.declared import Declared, allowed, count, one_named, pieces_of
+from toolhand.models.wire import count, json_bytes, opaque_of, wire_id
+from toolhand.models.wires.declared import Declared, allowed, one_named, pieces_of
 from toolhand.tools.export import wire_name
 
 VERSION: Final = "2023-06-01"
@@ -181,6 +181,7 @@ class AnthropicWire:
         if isinstance(body, Mapping):
             refuse_error(body)
         blocks = body.get("content") if isinstance(body, Mapping) else None
+        blocks = [_text(blocks)] if isinstance(blocks, str) else blocks
         if not isinstance(blocks, list):
             raise ModelError(
                 say(
@@ -217,6 +218,13 @@ def _result(result: ToolResult, language: Language) -> dict[str, Any]:
         "content": result_text(result, language),
     }
     return block if result.ok else {**block, "is_error": True}
+
+
+def _object(text: str) -> Any:
+    try:
+        return json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return {}
 
 
 class AnthropicIncoming:
@@ -297,6 +305,9 @@ class AnthropicIncoming:
         for (index, key), pieces in self._pieces.items():
             self._blocks[index][key] = str(self._blocks[index].get(key) or "") + "".join(pieces)
         self._pieces.clear()
+        for block in self._blocks.values():
+            if block.get("type") != "tool_use" and "partial_json" in block:
+                block["input"] = _object(block.pop("partial_json"))  # a tool of the provider's own
         for block in self._blocks.values():
             kind = block.get("type")
             if kind == "text":

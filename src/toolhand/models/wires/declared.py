@@ -66,9 +66,3 @@ def pieces_of(text: str, lengths: Sequence[int]) -> list[str]:
         found.append(text[start : start + length])
         start += length
     return found
-
-
-def count(value: Any) -> int:
-    """A server's count; what it did not count is 0."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and value == value  # noqa: PLR0124 - NaN
-    return max(0, int(value)) if is_number and value < 1e15 else 0

@@ -31,8 +31,8 @@ from toolhand.core.messages import (
 from toolhand.core.tools import ToolChoice
 from toolhand.models.faults import quoted, refuse_error
 from toolhand.models.rendered import Glue, RenderedHistories
-from toolhand.models.wire import json_bytes, opaque_of
-from toolhand.models.wires.declared import Declared, count
+from toolhand.models.wire import count, json_bytes, opaque_of
+from toolhand.models.wires.declared import Declared
 from toolhand.tools.export import wire_name
 
 OWN_IDS: Final = "gemini_"
@@ -162,7 +162,8 @@ class GeminiWire:
             ModelError: when it holds an error, or no reply.
         """
         incoming = self.incoming(request)
-        incoming.feed(body[0] if isinstance(body, list) and body else body)
+        for chunk in body if isinstance(body, list) else [body]:  # a list where it would have streamed
+            incoming.feed(chunk)
         if not incoming.is_finished:
             raise ModelError(
                 say(
@@ -242,7 +243,7 @@ class GeminiIncoming:
         if isinstance(blocked, Mapping) and blocked.get("blockReason"):
             self._reason = "SAFETY"
         candidates = chunk.get("candidates")
-        candidate = candidates[0] if isinstance(candidates, list) and candidates else None
+        candidate = next(iter(candidates), None) if isinstance(candidates, list) else None
         if not isinstance(candidate, Mapping):
             return ""
         content = candidate.get("content")

@@ -30,8 +30,8 @@ from toolhand.core.tools import ToolChoice
 from toolhand.models.faults import quoted, refuse_error
 from toolhand.models.grammars import strict_schema
 from toolhand.models.rendered import RenderedHistories
-from toolhand.models.wire import json_bytes, opaque_of, text_of, wire_id
-from toolhand.models.wires.declared import Declared, count, one_named, pieces_of
+from toolhand.models.wire import count, json_bytes, opaque_of, text_of, wire_id
+from toolhand.models.wires.declared import Declared, one_named, pieces_of
 from toolhand.tools.export import wire_name
 
 _REASONS: Final = re.compile(r"^(?:o\d|gpt-(?:[5-9]|\d\d)|gpt-oss|codex)")
@@ -40,6 +40,8 @@ _REASONS: Final = re.compile(r"^(?:o\d|gpt-(?:[5-9]|\d\d)|gpt-oss|codex)")
 CALL_IDS: Final = r"[^\s]{1,64}"
 
 _ENDS: Final = frozenset({"response.completed", "response.incomplete", "response.failed"})
+
+_SAID: Final = frozenset({"response.output_text.delta", "response.refusal.delta"})
 
 _INCOMPLETE: Final[Mapping[str, FinishReason]] = {
     "max_output_tokens": "length",
@@ -152,6 +154,7 @@ class ResponsesWire:
         """
         if isinstance(body, Mapping):
             refuse_error(body)
+            _refuse_status(body.get("status"))
         items = body.get("output") if isinstance(body, Mapping) else None
         if not isinstance(items, list):
             raise ModelError(
@@ -169,7 +172,7 @@ class ResponsesWire:
         for item in items:
             kind = item.get("type") if isinstance(item, Mapping) else None
             if kind == "message":
-                texts.append(_message_text(item.get("content")))
+                texts.append(text_of(item.get("content")))
                 skeleton.append({"type": "message", "length": len(texts[-1])})
             elif kind == "function_call":
                 sent = item.get("arguments")
@@ -181,7 +184,7 @@ class ResponsesWire:
                 calls.append(self._declared.own(raw, request.tools))
                 skeleton.append({"type": "function_call", "call_id": raw.id})
             elif kind == "reasoning":
-                thoughts += [text_of(part.get("text")) for part in item.get("summary") or ()]
+                thoughts += _thoughts(item)
                 # Without its content an item's id means nothing to a provider that keeps nothing.
                 if item.get("encrypted_content"):
                     skeleton.append({key: value for key, value in item.items() if key != "status"})
@@ -221,14 +224,23 @@ def _said(text: str) -> list[dict[str, Any]]:
     return [{"role": "assistant", "content": text}] if text else []
 
 
-def _message_text(content: Any) -> str:
-    parts = content if isinstance(content, list) else [content]
-    return "".join(
-        str(part.get("refusal") or "")
-        if isinstance(part, Mapping) and part.get("type") == "refusal"
-        else text_of(part)
-        for part in parts
-    )
+def _thoughts(item: Mapping[str, Any]) -> list[str]:
+    """The summary that a provider gives, or else the thoughts themselves, which servers of one's own give."""
+    parts = item.get("summary") or item.get("content")
+    told = [
+        text_of(part.get("text") if isinstance(part, Mapping) else part)
+        for part in (parts if isinstance(parts, list) else [parts])
+    ]
+    return [text for text in told if text]
+
+
+def _refuse_status(status: Any) -> None:
+    if status in ("failed", "cancelled"):
+        raise ModelError(
+            say(f"the model's server ended its reply: {status}", f"模型服务结束了回答：{status}"),
+            fault=ModelFault.FAILED,
+            retryable=True,
+        )
 
 
 def _reason(body: Mapping[str, Any], *, has_calls: bool) -> FinishReason:
@@ -257,6 +269,8 @@ class ResponsesIncoming:
     def __init__(self, wire: ResponsesWire, request: ModelRequest) -> None:
         self._wire, self._request = wire, request
         self._items: dict[int, Any] = {}
+        self._begun: dict[int, Mapping[str, Any]] = {}
+        self._pieces: dict[tuple[int, str], list[str]] = {}
         self._body: Mapping[str, Any] | None = None
 
     @property
@@ -278,12 +292,15 @@ class ResponsesIncoming:
         if kind == "error":
             refuse_error(event if event.get("error") else {"error": event})
         refuse_error(event)
-        if kind in ("response.output_text.delta", "response.refusal.delta"):
-            delta = event.get("delta")
-            return delta if isinstance(delta, str) else ""
+        index, delta = event.get("output_index"), event.get("delta")
+        index = index if isinstance(index, int) else len(self._items)
+        if isinstance(delta, str):
+            self._pieces.setdefault((index, str(kind)), []).append(delta)
+            return delta if kind in _SAID else ""
         if kind == "response.output_item.done":
-            index = event.get("output_index")
-            self._items[index if isinstance(index, int) else len(self._items)] = event.get("item")
+            self._items[index] = event.get("item")
+        elif kind == "response.output_item.added" and isinstance(event.get("item"), Mapping):
+            self._begun[index] = event["item"]
         elif kind in _ENDS:
             self._body = body if isinstance(body, Mapping) else {}
             refuse_error(self._body)
@@ -292,5 +309,19 @@ class ResponsesIncoming:
     def finish(self) -> ModelOutput:
         """The whole output."""
         body = self._body or {}
-        items = body.get("output") or [self._items[index] for index in sorted(self._items)]
+        items = body.get("output")
+        if not items:
+            told = {**self._put_together(), **self._items}
+            items = [told[index] for index in sorted(told)]
         return self._wire.whole({**body, "output": items}, self._request)
+
+    def _put_together(self) -> dict[int, Any]:
+        """Items out of their pieces, for servers that never send them whole."""
+        found: dict[int, Any] = {}
+        for (index, kind), pieces in self._pieces.items():
+            begun = self._begun.get(index, {})
+            if kind in _SAID:
+                found[index] = {"type": "message", "content": "".join(pieces)}
+            elif kind == "response.function_call_arguments.delta":
+                found[index] = {**begun, "type": "function_call", "arguments": "".join(pieces)}
+        return found
