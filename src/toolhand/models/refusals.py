@@ -106,22 +106,8 @@ def unreachable(
             f"{where} 的 TLS 不正常：是否应写成 http://？",
         )
         return ModelError(message, fault=ModelFault.UNTRUSTED)
-    if isinstance(error, aiohttp.ConnectionTimeoutError | aiohttp.SocketTimeoutError):
-        seconds = f"timeout 'connect', {timeouts.connect:g} s"
-        return _passing(
-            ModelFault.TIMEOUT,
-            say(
-                f"{where} did not take a connection in time ({seconds})",
-                f"{where} 没有及时接受连接（{seconds}）",
-            ),
-        )
     if isinstance(error, TimeoutError):
-        seconds = f"timeout '{limit}', {getattr(timeouts, limit):g} s"
-        said = say(
-            f"{where} did not begin to answer in time ({seconds})",
-            f"{where} 没有及时开始回答（{seconds}）",
-        )
-        return ModelError(said, fault=ModelFault.TIMEOUT, retryable=limit != "total")
+        return _too_slow(where, error, timeouts, limit)
     if isinstance(error, aiohttp.ClientConnectorError):
         return _passing(ModelFault.UNREACHABLE, _no_connection(where, url, error))
     if isinstance(error, aiohttp.ClientResponseError):
@@ -132,6 +118,22 @@ def unreachable(
         return _passing(ModelFault.GARBLED, said)
     said = say(f"{where} closed the connection without an answer", f"{where} 没有回答就关闭了连接")
     return _passing(ModelFault.CUT, said)
+
+
+def _too_slow(where: str, error: TimeoutError, timeouts: Timeouts, limit: str) -> ModelError:
+    if isinstance(error, aiohttp.ConnectionTimeoutError | aiohttp.SocketTimeoutError):
+        seconds = f"timeout 'connect', {timeouts.connect:g} s"
+        said = say(
+            f"{where} did not take a connection in time ({seconds})",
+            f"{where} 没有及时接受连接（{seconds}）",
+        )
+        return _passing(ModelFault.TIMEOUT, said)
+    seconds = f"timeout '{limit}', {getattr(timeouts, limit):g} s"
+    said = say(
+        f"{where} did not begin to answer in time ({seconds})",
+        f"{where} 没有及时开始回答（{seconds}）",
+    )
+    return ModelError(said, fault=ModelFault.TIMEOUT, retryable=limit != "total")
 
 
 def _no_proxy(
