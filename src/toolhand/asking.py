@@ -65,7 +65,8 @@ class Asking:
 
     def __init__(self, setup: Setup, session: Session, *, streams: bool) -> None:
         self.setup, self.session, self.streams = setup, session, streams
-        self.way = way_of(setup.protocol, session.id)
+        self.way = way = way_of(setup.protocol, session.id)
+        self._mends_all = way.checks_steps or way.drops_idle or setup.chooser is not None
         self.shown = ""
         """What the user has seen of the reply that is under way."""
 
@@ -92,7 +93,7 @@ class Asking:
         """
         self.shown = ""
         protocol, hidden = self.way.protocol, tools.dispatch.hidden(context)
-        shown = tools.offered(context, hidden)
+        shown = tools.offered(context, hidden) if hidden or self.setup.chooser is not None else tools
         choice = choice.among(shown) if choice.names else choice  # a tool that is not shown cannot be chosen
         request = protocol.render(history, shown, choice, context.language)
         if grammar is not None or request.sampling != self.setup.sampling:
@@ -114,7 +115,7 @@ class Asking:
             context.emit(refusal)
             return await self.ask(history, tools, choice, context)
         step = self.way.heard(reply) if grammar is None else None
-        if grammar is None:
+        if grammar is None and (self._mends_all or tools.dispatch.needs_grounds):
             reply = self._mended(reply, history, shown, choice, context, tools=tools)
         return self._taken(reply, output, protocol, shown, context, step=step)
 

@@ -68,7 +68,8 @@ class Conversation:
 
     def __init__(self, setup: Setup, asked: Asked) -> None:
         self.setup, self.asked, self.session = setup, asked, asked.session
-        self.tools = setup.tools.now()  # a server's list may have changed since the last run
+        # a server's list may have changed since the last run
+        self.tools = setup.tools.now() if setup.tools.may_change else setup.tools
         if setup.chooser is not None:
             self.tools = setup.chooser.ready(self.tools)
         self.planning = (
@@ -120,7 +121,8 @@ class Conversation:
         """The run, once it has the session to itself."""
         if (seconds := self.asked.limits.seconds) is not None:
             self._know(deadline=time.monotonic() + seconds)
-        self.tools.dispatch.warm_up()
+        if self.tools.dispatch.cold:
+            self.tools.dispatch.warm_up()
         if self.asked.history:
             self._take_over()
         session, start = self.session, self.session.count

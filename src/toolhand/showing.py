@@ -84,7 +84,7 @@ class Showing:
 
     def count(self, usage: Usage) -> None:
         """Takes note of what the server counted of the request that was made of the last messages."""
-        if not usage.input_tokens or usage.requests != 1:
+        if not usage.input_tokens or usage.requests != 1 or not self._window.is_counted:
             return
         estimated = self._window.tokens + self._fixed
         if estimated >= LEAST_TOKENS:

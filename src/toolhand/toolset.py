@@ -64,6 +64,8 @@ class Toolset(ToolCollection):
         self.live = _live_in(tools)
         self._given: Any = tools if self.live else ()
         self._newer: Toolset | None = None
+        self.may_change = bool(self.live)
+        """Whether `now` may give others."""
 
     @classmethod
     def from_openai(
@@ -292,6 +294,7 @@ class LiveToolset(Toolset):
         super().__init__()
         self.source = source
         self._wanted = policies
+        self.may_change = True
         self._taken: tuple[int, Toolset] | None = None
 
     @property

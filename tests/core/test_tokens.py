@@ -13,7 +13,7 @@ import pytest
 
 from tests.timing import cpu_seconds
 from toolhand.core.messages import Message, Text, ToolCall, ToolResult, Value, user
-from toolhand.core.tokens import MOST_READ, estimate_tokens, message_tokens
+from toolhand.core.tokens import MOST_READ, estimate_tokens, message_tokens, most_tokens
 from toolhand.models.weights import find, path_of
 
 CASES = Path(__file__).parents[1] / "cases" / "tokens" / "qwen.jsonl"
@@ -105,3 +105,17 @@ def test_the_embedded_models_own_tokenizer_agrees(tokenize):
     for file in [*SOURCES, *DOCUMENTS]:
         text = file.read_text(encoding="utf-8")[:6_000]
         assert 0.7 <= estimate_tokens(text) / tokenize(text) <= 1.3, file
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_no_text_is_estimated_at_more_than_the_most(row):
+    for text in (row["text"], *row["text"][:50]):
+        assert estimate_tokens(text) <= most_tokens(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\n", "क\n" * 999, "ก", "\u2014" * 99, "aB" * 99, "\"'" * 99, "9", "😀a" * 99, "A" * 999, "\t\n" * 9],
+)
+def test_dear_characters_are_no_more_than_the_most(text):
+    assert 0 < estimate_tokens(text) <= most_tokens(text)

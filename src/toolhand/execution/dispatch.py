@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Final
 
 from toolhand.arguments.bind import bind
+from toolhand.arguments.grounding import id_parameters
 from toolhand.arguments.settings import BindSettings
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, FatalError, SessionError, StoreError, ToolError, ToolFailure
@@ -79,7 +80,8 @@ class Dispatcher:
 
             for tool in isolated:
                 check_isolation(tool)
-        self._cold = isolated
+        self.cold = isolated
+        """The tools whose processes have not been asked to start."""
         self.tools = tools
         settings = settings or BindSettings(clock=local_time)
         languages: tuple[Language, ...] = ("en", "zh")
@@ -93,11 +95,10 @@ class Dispatcher:
 
     def warm_up(self) -> None:
         """Begins, once, to start the processes of tools that have some of their own; meanwhile the model can be asked."""
-        if self._cold:
-            from toolhand.execution.workers.running import warm_up  # noqa: PLC0415 - as above
+        from toolhand.execution.workers.running import warm_up  # noqa: PLC0415 - as above
 
-            cold, self._cold = self._cold, []
-            warm_up(cold)
+        cold, self.cold = self.cold, []
+        warm_up(cold)
 
     async def __call__(
         self, call: ToolCall, context: RunContext, choice: ToolChoice | None = None
@@ -111,7 +112,8 @@ class Dispatcher:
         context.emit(CallStarted(call=bound.call, tool=bound.tool))
         started = time.monotonic()
         try:
-            result = _given(await self._way(bound, context))
+            given: object = await self._way(bound, context)
+            result = given if isinstance(given, ToolResult) else _broken(bound, context, _no_result(given))
         except ToolFailure as failure:  # a policy's own words
             result = bound.answer(failure.told(context.language))
         except Exception as error:
@@ -243,6 +245,11 @@ class Dispatcher:
         return frozenset(tool.name for policy, tool in self._hideable if not policy.offers(tool, context))
 
     @cached_property
+    def needs_grounds(self) -> bool:
+        """Whether a reply may have to be compared with what was said before: a tool takes an id, or is asked before giving up."""
+        return any(tool.rules.source or id_parameters(tool) for tool in self.tools)
+
+    @cached_property
     def _hideable(self) -> list[tuple[Offering, Tool]]:
         return [(policy, tool) for tool in self.tools for policy in offering(self.layers(tool), tool)]
 
@@ -269,12 +276,10 @@ def _broken(call: BoundCall, context: RunContext, error: Exception) -> ToolResul
     return call.answer(failure, exception=type(error).__name__)
 
 
-def _given(result: object) -> ToolResult:
-    """What the layers around a tool gave, where it is a result."""
-    if isinstance(result, ToolResult):
-        return result
-    kind = type(result).__name__
-    raise TypeError(
+def _no_result(given: object) -> TypeError:
+    """What is wrong where the layers around a tool gave something else than a result."""
+    kind = type(given).__name__
+    return TypeError(
         f"a policy returned {kind} instead of a ToolResult: return what `proceed` gives, or `call.answer(…)`"
     )
 

@@ -21,6 +21,7 @@ from toolhand.core.tools import Tool
 from toolhand.execution.faults import Fault, fault
 from toolhand.execution.stopping import in_own_context, is_async, stoppable
 from toolhand.execution.threads import THREADS, ToolExit
+from toolhand.policies.conditions import SUCCEEDED
 from toolhand.policies.redaction.unheard import tell_failed
 from toolhand.policies.redaction.walk import redacted_text
 from toolhand.policies.timeout import CALL_CLOCK
@@ -110,6 +111,8 @@ async def invoke(call: BoundCall, context: RunContext) -> ToolResult:
         await context.before_tool(call)
     try:
         value = Value(await _run(call, filled, context))
+        if not tool.rules.after:  # else it has still to be found good
+            context.memory.setdefault(SUCCEEDED, set()).add(tool.name)
         untrusted = tool.rules.untrusted
         return ToolResult(call_id=call.call.id, name=tool.name, outcome=value, untrusted=untrusted)
     except ToolFailure as failure:

@@ -43,10 +43,22 @@ class Selective(Protocol):
 
 @runtime_checkable
 class Offering(Protocol):
-    """A policy that knows beforehand when a call would be refused."""
+    """A policy that knows beforehand when a call would be refused.
+
+    One more method is optional: `hides(tool)` (see `Hiding`).
+    """
 
     def offers(self, tool: Tool, context: RunContext) -> bool:
         """Whether it makes sense to show the tool to the model now."""
+        ...
+
+
+@runtime_checkable
+class Hiding(Protocol):
+    """An `Offering` policy that hides only certain tools."""
+
+    def hides(self, tool: Tool) -> bool:
+        """Whether `offers` is to be asked about the tool in each turn. Asked once."""
         ...
 
 
@@ -62,7 +74,11 @@ class Recalling(Protocol):
 def offering(policies: Sequence[Policy], tool: Tool) -> tuple[Offering, ...]:
     """The policies that may find that the tool need not be shown to the model."""
     return tuple(
-        p for p in policies if isinstance(p, Offering) and (not isinstance(p, Selective) or p.applies(tool))
+        policy
+        for policy in policies
+        if isinstance(policy, Offering)
+        and (not isinstance(policy, Selective) or policy.applies(tool))
+        and (not isinstance(policy, Hiding) or policy.hides(tool))
     )
 
 

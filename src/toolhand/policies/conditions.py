@@ -12,11 +12,12 @@ from toolhand.core.canonical import left_out
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ToolError, ToolFailure
 from toolhand.core.messages import BoundCall, ToolResult, Value
-from toolhand.core.tools import Condition
+from toolhand.core.tools import Condition, Tool
 from toolhand.policies import Proceed
 from toolhand.policies.redaction.unheard import tell_failed
 
-_SUCCEEDED: Final = "conditions.succeeded"
+SUCCEEDED: Final = "conditions.succeeded"
+"""Where a run's memory has the names of the tools that have succeeded in it."""
 
 _WORDS = {
     "en": {
@@ -67,7 +68,7 @@ def requires(*names: str) -> Condition:
 
 def succeeded(context: RunContext) -> Collection[str]:
     """The tools that have succeeded in the run so far."""
-    found: Collection[str] = context.memory.get(_SUCCEEDED, ())
+    found: Collection[str] = context.memory.get(SUCCEEDED, ())
     return found
 
 
@@ -77,34 +78,44 @@ class _Missing(str):
     __slots__ = ()
 
 
-async def conditions(call: BoundCall, context: RunContext, proceed: Proceed) -> ToolResult:
+class Conditions:
     """Asks `rules.before`, proceeds, and asks `rules.after`.
 
     A condition is a function, async or not, over the call's arguments (JSON values, the tool's defaults filled in), for
     `after` also what the tool gave, and the run's context. It gives None or True when it holds, else False or a sentence for
     the model. One that raises does not hold. It runs on the event loop, so it must be quick.
     """
-    rules = call.tool.rules
-    if rules.before:
-        arguments = _arguments(call)
-        for condition in rules.before:
-            error = await _failed("before", condition, call, context, arguments, context)
+
+    def applies(self, tool: Tool) -> bool:
+        """Only where there is a condition."""
+        return bool(tool.rules.before or tool.rules.after)
+
+    async def __call__(self, call: BoundCall, context: RunContext, proceed: Proceed) -> ToolResult:
+        """Proceeds when what must hold before does, and gives the result when what must hold of it does."""
+        rules = call.tool.rules
+        if rules.before:
+            arguments = _arguments(call)
+            for condition in rules.before:
+                error = await _failed("before", condition, call, context, arguments, context)
+                if error is not None:
+                    return call.answer(error)
+        result = await proceed(call, context)
+        if not rules.after or not isinstance(result.outcome, Value):
+            return result
+        for condition in rules.after:
+            error = await _failed("after", condition, call, context, _arguments(call), result.data, context)
             if error is not None:
-                return call.answer(error)
-    result = await proceed(call, context)
-    if not isinstance(result.outcome, Value):
+                return ToolResult(call_id=result.call_id, name=result.name, outcome=error, notes=result.notes)
+        note_success(call.tool.name, context)
         return result
-    for condition in rules.after:
-        error = await _failed("after", condition, call, context, _arguments(call), result.data, context)
-        if error is not None:
-            return ToolResult(call_id=result.call_id, name=result.name, outcome=error, notes=result.notes)
-    context.memory.setdefault(_SUCCEEDED, set()).add(call.tool.name)
-    return result
+
+
+conditions = Conditions()
 
 
 def note_success(tool: str, context: RunContext) -> None:
     """Takes note that a tool has succeeded in this run."""
-    context.memory.setdefault(_SUCCEEDED, set()).add(tool)
+    context.memory.setdefault(SUCCEEDED, set()).add(tool)
 
 
 def _arguments(call: BoundCall) -> dict[str, Any]:

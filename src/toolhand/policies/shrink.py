@@ -40,9 +40,13 @@ class Shrink:
     most_characters: int = MOST_CHARACTERS
     store: ResultStore | None = None
 
+    def hides(self, tool: Tool) -> bool:
+        """Only what reads results."""
+        return READS_RESULTS in tool.rules.tags
+
     def offers(self, tool: Tool, context: RunContext) -> bool:
         """Whether the tool may be shown: `read_result` only once there is a result to read."""
-        if READS_RESULTS not in tool.rules.tags:
+        if not self.hides(tool):
             return True
         return has_results(context) if self.store is None else bool(self.store)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,7 +27,15 @@ class LoopDetector:
 
     limit: int = 3
     longest: int = 4
-    _turns: list[_Turn] = field(default_factory=list, init=False)
+    _turns: deque[_Turn] = field(init=False)
+    _equal: list[int] = field(init=False)
+    """By the turns of a round: how many of the last turns are as the one so many before them."""
+
+    def __post_init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._turns, self._equal = deque(maxlen=self.longest), [0] * (self.longest + 1)
 
     def turn(
         self, calls: Iterable[tuple[str, Mapping[str, Any]]], results: Sequence[ToolResult] = ()
@@ -46,16 +55,14 @@ class LoopDetector:
             for number, (name, arguments) in enumerate(calls)
         ]
         if not asked:
-            self._turns = []
+            self._begin()
             return False
-        self._turns = [*self._turns, tuple(sorted(asked))][-self.limit * self.longest :]
-        return any(self._is_round(length) for length in range(1, self.longest + 1))
-
-    def _is_round(self, length: int) -> bool:
-        """Whether the last turns are rounds of so many."""
-        needed = length * self.limit
-        recent = self._turns[-needed:]
-        return len(recent) == needed and recent[length:] == recent[:-length]
+        turn, is_loop = tuple(sorted(asked)), False
+        for length, before in enumerate(reversed(self._turns), 1):
+            self._equal[length] = self._equal[length] + 1 if turn == before else 0
+            is_loop = is_loop or self._equal[length] >= length * (self.limit - 1)
+        self._turns.append(turn)
+        return is_loop
 
 
 def _told(result: ToolResult) -> str:

@@ -77,6 +77,7 @@ class Settled:
             self.broken.append(replace(call, problem=problem))
 
 
+@dataclass(eq=False)
 class Settler:
     """Makes replies for one collection of tools.
 
@@ -86,12 +87,9 @@ class Settler:
         settings: how calls are bound.
     """
 
-    def __init__(
-        self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings = DEFAULT
-    ) -> None:
-        self.tools = tools
-        self.new_id = new_id
-        self.settings = settings
+    tools: ToolCollection
+    new_id: Callable[[], str]
+    settings: BindSettings = DEFAULT
 
     def reply(self, text: str, finish_reason: FinishReason, settled: Settled | None = None) -> Reply:
         """Reads a whole text.

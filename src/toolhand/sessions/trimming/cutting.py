@@ -77,6 +77,10 @@ class Bounds:
             or (self.messages is not None and size.messages > self.messages)
         )
 
+    def is_far(self, tokens: float) -> bool:
+        """Whether nothing but tokens is bounded, and what has no more than so many is within the bound."""
+        return self.turns is None and self.messages is None and (self.tokens is None or tokens <= self.tokens)
+
     def part(self, keep: float) -> Bounds:
         """The same part of each."""
         return Bounds(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from toolhand.core.jsonable import result_text
 from toolhand.core.language import Language
 from toolhand.core.messages import Message, ToolResult
+from toolhand.core.tokens import message_tokens, most_tokens
 from toolhand.sessions.trimming.cutting import (
     Bounds,
     Entry,
@@ -22,6 +23,9 @@ from toolhand.sessions.trimming.cutting import (
 )
 from toolhand.sessions.trimming.history import Summarise
 from toolhand.sessions.trimming.summaries import is_long, told
+
+MOST_RATIO: Final = 2.5
+"""The most tokens that a model's server is taken to count for one that is estimated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,15 +86,23 @@ class Window:
         self.most_tokens: int | None = None
         """The most that may be shown since the model refused more, in estimated tokens."""
         self._lead = 0  # how many system messages the history begins with
-        self._entries: list[Entry] = []
-        self._messages: list[Message] = []  # theirs
-        self._size = Size()
+        self._messages: list[Message] = []  # that are shown
+        self._entries: list[Entry] = []  # the first of them, counted
+        self._size = Size()  # theirs
+        self._uncounted: list[tuple[int, Message]] = []  # the others, with their places
+        self._most = 0  # the most tokens that those can have
         self._told: dict[str, str] = {}
 
     @property
     def tokens(self) -> int:
         """About how many tokens the shown messages take."""
+        self._count()
         return self._size.tokens
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the tokens of what is shown have been estimated, as they are once they may come near a bound."""
+        return not self._uncounted
 
     def correct(self, ratio: float) -> None:
         """Brings the factor nearer to what a server counted.
@@ -98,19 +110,26 @@ class Window:
         Args:
             ratio: tokens counted for one that was estimated.
         """
-        self.factor = (self.factor + min(2.5, max(0.5, ratio))) / 2
+        self.factor = (self.factor + min(MOST_RATIO, max(0.5, ratio))) / 2
 
     def extend(self, messages: Iterable[Message]) -> None:
         """Takes in what was said since the last time."""
         for message in messages:
             if message.role != "system":
-                entry = entry_of(message, self.language, self.seen)
-                self._entries.append(entry)
                 self._messages.append(message)
-                self._size.add(entry)
+                self._uncounted.append((self.seen, message))
+                self._most += message_tokens(message, self.language, most_tokens)
             elif self.seen == self._lead:
                 self._lead += 1
             self.seen += 1
+
+    def _count(self) -> None:
+        """Estimates what has not been estimated yet."""
+        for place, message in self._uncounted:
+            entry = entry_of(message, self.language, place)
+            self._entries.append(entry)
+            self._size.add(entry)
+        self._uncounted, self._most = [], 0
 
     def begin(self, newest_first: Iterable[Message], count: int, bounds: Bounds, keep: float) -> None:
         """Starts in a session that was stored: takes whole exchanges from its end, as many as a cut would keep.
@@ -162,7 +181,7 @@ class Window:
     def _take(self, entries: list[Entry], seen: int) -> None:
         self._entries, self.seen = entries, seen
         self._messages = [entry.message for entry in entries]
-        self._size = Size.of(entries)
+        self._size, self._uncounted, self._most = Size.of(entries), [], 0
         self.view = view = self._view()
         self.has_left_out = view.start > 0 or view.gap_end > view.gap_start
 
@@ -188,8 +207,10 @@ class Window:
             keep: the part of it that a cut keeps.
             summarise: makes short forms instead of the rule.
         """
-        if bounds.exceeded(self._size):
-            await self._cut(bounds, bounds.part(keep), summarise)
+        if not bounds.is_far(self._size.tokens + self._most * MOST_RATIO):
+            self._count()
+            if bounds.exceeded(self._size):
+                await self._cut(bounds, bounds.part(keep), summarise)
         return self._messages.copy()
 
     async def _cut(self, bounds: Bounds, target: Bounds, summarise: Summarise | None) -> None:
