@@ -24,7 +24,6 @@ from toolhand.core.language import say
 from toolhand.core.messages import Message, ModelOutput, ModelRequest, Reply, ToolCall, Usage, assistant
 from toolhand.core.tools import ToolChoice
 from toolhand.ladder import way_of
-from toolhand.models import Model
 from toolhand.models.announcing import heard_by
 from toolhand.models.facts import facts
 from toolhand.output import FINAL_ANSWER
@@ -66,6 +65,7 @@ class Asking:
     def __init__(self, setup: Setup, session: Session, *, streams: bool) -> None:
         self.setup, self.session, self.streams = setup, session, streams
         self.way = way = way_of(setup.protocol, session.id)
+        self._price = facts(setup.model).price
         self._mends_all = way.checks_steps or way.drops_idle or setup.chooser is not None
         self.shown = ""
         """What the user has seen of the reply that is under way."""
@@ -166,7 +166,7 @@ class Asking:
         """The answer as it stands in the history; emits what was read, and what was mended in reading it."""
         if self.streams and (rest := (reply.text or "").removeprefix(self.shown)):
             context.emit(TextDelta(text=rest))  # nothing of it is doubted any more
-        raw, usage = output.text or output.thinking, priced(self.setup.model, output)
+        raw, usage = output.text or output.thinking, self._priced(output)
         asked = (*reply.calls, *reply.broken)
         replied = ModelReplied(
             turn=context.turn,
@@ -178,21 +178,40 @@ class Asking:
         )
         context.emit(replied)
         if reply.problems or any(call.fixes for call in asked):
-            mended = ReadingMended(
-                raw=raw,
-                problems=reply.problems,
-                calls=asked,
-                raw_calls=output.calls,
-                model=self.setup.model.name,
-                protocol=protocol.name,
-                tools=tuple(tools),
-            )
-            context.emit(mended)
+            self._tell_mended(replied, asked, protocol, tools, context)
         if step is not None:
             context.emit(step)
         unread = raw if reply.problems else ""
         message = assistant(reply.text or "", asked, opaque=output.opaque, unread=unread)
         return Answer(reply=reply, message=message, usage=usage, raw=raw)
+
+    def _priced(self, output: ModelOutput) -> Usage:
+        """An output's tokens with what they cost, where the price of the model that answered is known."""
+        is_own = output.model in ("", self.setup.model.name)
+        price = self._price if is_own else facts(output.model).price
+        if price is None:
+            return output.usage
+        return replace(output.usage, cost=price.cost(output.usage), currency=price.currency)
+
+    def _tell_mended(
+        self,
+        replied: ModelReplied,
+        calls: tuple[ToolCall, ...],
+        protocol: ModelProtocol,
+        tools: ToolCollection,
+        context: RunContext,
+    ) -> None:
+        """Emits what was mended in reading a reply, and what could not be."""
+        mended = ReadingMended(
+            raw=replied.raw,
+            problems=replied.reply.problems,
+            calls=calls,
+            raw_calls=replied.raw_calls,
+            model=self.setup.model.name,
+            protocol=protocol.name,
+            tools=tuple(tools),
+        )
+        context.emit(mended)
 
     async def _sure(
         self, doubt: Doubt | None, said: Said, reader: Callable[[], Reader], context: RunContext
@@ -252,13 +271,8 @@ class Asking:
         return output
 
     async def _unique(self, reply: Reply, taken: Collection[str]) -> Reply:
-        """The reply with ids that no other call of the session has.
-
-        Args:
-            reply: what was read.
-            taken: ids that another may have: the provider's own. Those of long ago, which are not in memory, are looked up.
-        """
-        while taken or (
+        """The reply with ids that no other call of the session has: `taken` may be those of others, as the provider's own."""
+        while taken or (  # those of long ago, which are not in memory, are looked up
             taken := await self.session.known_calls([c.id for c in (*reply.calls, *reply.broken)])
         ):
             own = {c.id: self.session.claim(c.id) for c in (*reply.calls, *reply.broken) if c.id in taken}
@@ -270,15 +284,6 @@ class Asking:
                 reply = replace(reply, calls=calls, broken=broken)
             taken = ()
         return reply
-
-
-def priced(model: Model, output: ModelOutput) -> Usage:
-    """An output's tokens with what they cost, where the price of the model that answered is known."""
-    answered = model if output.model in ("", model.name) else output.model
-    price = facts(answered).price
-    if price is None:
-        return output.usage
-    return replace(output.usage, cost=price.cost(output.usage), currency=price.currency)
 
 
 def _first_steps(reply: Reply, context: RunContext) -> Reply:

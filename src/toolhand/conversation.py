@@ -273,15 +273,7 @@ class Conversation:
         return None if (reply.text or "").strip() else self.words["empty"]
 
     async def _ask(self, choice: ToolChoice, grace: float | None = None) -> Reply:
-        """Asks the model once; its reply is in the history afterwards.
-
-        Args:
-            choice: which tools may be called.
-            grace: seconds that it may take, instead of those that are left.
-
-        Raises:
-            _TimeIsUp: when it takes longer.
-        """
+        """Asks the model once, for `grace` seconds instead of those that are left; its reply is in the history afterwards."""
         progress = self.calling.progress
         progress.turns += 1
         self._know(turn=progress.turns)

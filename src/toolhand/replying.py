@@ -58,7 +58,8 @@ class Replying:
             if is_second or self.asking.shown or not self._mends(error):
                 raise
             return await self.reply(tools, choice, context, is_second=True)
-        self.showing.count(answer.usage)
+        if answer.usage.input_tokens:
+            self.showing.count(answer.usage)
         if self.answering is None:
             return answer
         settings = tools.dispatch.settings_for(context)

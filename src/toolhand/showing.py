@@ -50,7 +50,7 @@ class Showing:
 
     def __init__(self, setup: Setup, session: Session, way: Way) -> None:
         self.setup, self.session, self.way = setup, session, way
-        self._window = Window()
+        self._window, self._known = Window(), facts(setup.model)
         self._fixed = 0
 
     async def messages(
@@ -70,8 +70,10 @@ class Showing:
         offered = tools if self.setup.chooser is None else tools.offered(context)
         self._fixed = offered.tokens + sum(map(_tokens_of, head))
         bounds = self._bounds()
-        if window.seen < session.count:
-            self._catch_up(bounds)
+        if window.seen or session.count <= 1:
+            window.extend(session.since(window.seen))
+        else:
+            self._begin(bounds)
         cuts = window.cuts
         shown = await window.fit(bounds, history.keep, history.summarise)
         if window.cuts > cuts:
@@ -84,7 +86,7 @@ class Showing:
 
     def count(self, usage: Usage) -> None:
         """Takes note of what the server counted of the request that was made of the last messages."""
-        if not usage.input_tokens or usage.requests != 1 or not self._window.is_counted:
+        if usage.requests != 1 or not self._window.is_counted:
             return
         estimated = self._window.tokens + self._fixed
         if estimated >= LEAST_TOKENS:
@@ -109,7 +111,7 @@ class Showing:
         return head
 
     def _bounds(self) -> Bounds:
-        history, known = self.setup.history, facts(self.setup.model)
+        history, known = self.setup.history, self._known
         context = known.context_tokens or UNKNOWN_CONTEXT
         longest = self.setup.sampling.max_tokens or min(LONGEST_REPLY, known.max_output or LONGEST_REPLY)
         reply = min(longest, int(context * SHARE_OF_REPLY))
@@ -121,11 +123,10 @@ class Showing:
         tokens = max(LEAST_TOKENS if history.tokens is None else 1, int(room))
         return Bounds(turns=history.turns, messages=history.messages, tokens=tokens)
 
-    def _catch_up(self, bounds: Bounds) -> None:
+    def _begin(self, bounds: Bounds) -> None:
+        """What is shown first of a conversation that was begun before."""
         window, session = self._window, self.session
-        if window.seen or session.count == 1:
-            window.extend(session.since(window.seen))
-        elif session.view is not None and session.view.fits(session.count):
+        if session.view is not None and session.view.fits(session.count):
             window.restore(session.view, session.messages[session.view.start :])
         else:
             window.begin(session.newest_first(), session.count, bounds, self.setup.history.keep)

@@ -110,26 +110,34 @@ async def invoke(call: BoundCall, context: RunContext) -> ToolResult:
     if context.before_tool is not None:
         await context.before_tool(call)
     try:
-        value = Value(await _run(call, filled, context))
-        if not tool.rules.after:  # else it has still to be found good
-            context.memory.setdefault(SUCCEEDED, set()).add(tool.name)
-        untrusted = tool.rules.untrusted
-        return ToolResult(call_id=call.call.id, name=tool.name, outcome=value, untrusted=untrusted)
-    except ToolFailure as failure:
-        return call.answer(failure.told(context.language))
-    except FatalError as error:
-        context.emit(CallFailed(call=call.call, exception=error, tool=tool))
-        raise
-    except asyncio.CancelledError:
+        value = await _run(call, filled, context)
+    except BaseException as error:
+        found = _ended(call, context, error)
+        if found is None:
+            raise
+        return found
+    if not tool.rules.after:  # else it has still to be found good
+        context.memory.setdefault(SUCCEEDED, set()).add(tool.name)
+    untrusted = tool.rules.untrusted
+    return ToolResult(call_id=call.call.id, name=tool.name, outcome=Value(value), untrusted=untrusted)
+
+
+def _ended(call: BoundCall, context: RunContext, error: BaseException) -> ToolResult | None:
+    """The result where the tool's function raised; None where what it raised ends the run as it is."""
+    if isinstance(error, ToolFailure):
+        return call.answer(error.told(context.language))
+    if isinstance(error, FatalError):
+        context.emit(CallFailed(call=call.call, exception=error, tool=call.tool))
+        return None
+    if isinstance(error, asyncio.CancelledError):
         task = asyncio.current_task()
         if task is not None and task.cancelling():
-            raise  # the run is being stopped, not the tool's own doing
+            return None  # the run is being stopped, not the tool's own doing
         return _raised(call, context, asyncio.CancelledError("the tool cancelled itself"))
-    except BaseException as error:
-        found = _raised(call, context, error)
-        if fatal := _fatal_in(error):
-            raise fatal from error
-        return found
+    found = _raised(call, context, error)
+    if fatal := _fatal_in(error):
+        raise fatal from error
+    return found
 
 
 def _own_context(call: BoundCall, context: RunContext) -> RunContext:

@@ -68,6 +68,13 @@ class CircuitBreaker:
                 circuit = await self._state.settle(name, breaker, ADMITTED, health)
                 _report(name, circuit, context, is_changed=True)
             return result
+        return await self._guarded(call, context, proceed, name, breaker)
+
+    async def _guarded(
+        self, call: BoundCall, context: RunContext, proceed: Proceed, name: str, breaker: Breaker
+    ) -> ToolResult:
+        """The same where something is known against the tool."""
+        rules = call.tool.rules
         probe_seconds = PROBE_SECONDS if rules.timeout is None else rules.timeout * (rules.retries + 1) + 1
         admission = await self._state.admit(name, breaker, probe_seconds)
         if not admission.is_admitted:

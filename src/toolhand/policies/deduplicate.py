@@ -57,23 +57,30 @@ class Deduplicate:
         try:
             repeats.trail.append("\n".join(near))
             errand.asked += 1
-            verdict: Verdict = "run"
-            is_first, is_new = errand.last is None, exact not in errand.results
-            if not is_first:
-                verdict = repeats.judge(errand, exact, tool, now=self._now(), turn=context.turn)
-            if verdict == "run" or _was_agreed_to(call, context):
-                result = await proceed(call, context)
-                repeats.remember(errand, exact, call, result, now=self._now(), turn=context.turn)
-                if is_first or not result.ok:
-                    return result
-                return _marked(result, errand, context, is_near=is_new and tool.rules.effect != "reads")
-            if verdict == "recall":
-                errand.recalls += context.turn != errand.turn or not context.turn
-                return _recalled(call, context, errand.results[exact], errand)
-            repeats.refuse(context.turn)
-            return _refused(call, context, verdict, errand, repeats)
+            before, is_near = errand.last, exact not in errand.results and tool.rules.effect != "reads"
+            if (
+                before is not None
+                and (known := self._known(call, context, errand, exact, repeats)) is not None
+            ):
+                return known
+            result = await proceed(call, context)
+            repeats.remember(errand, exact, call, result, now=self._now(), turn=context.turn)
+            return result if before is None else _marked(result, errand, context, is_near=is_near)
         finally:
             errand.turnstile.leave(passage)
+
+    def _known(
+        self, call: BoundCall, context: RunContext, errand: Errand, exact: str, repeats: Repeats
+    ) -> ToolResult | None:
+        """The answer to a call that comes again: from memory, or a refusal; None where it runs again."""
+        verdict = repeats.judge(errand, exact, call.tool, now=self._now(), turn=context.turn)
+        if verdict == "run" or _was_agreed_to(call, context):
+            return None
+        if verdict == "recall":
+            errand.recalls += context.turn != errand.turn or not context.turn
+            return _recalled(call, context, errand.results[exact], errand)
+        repeats.refuse(context.turn)
+        return _refused(call, context, verdict, errand, repeats)
 
     def recall(self, call: BoundCall, result: ToolResult, context: RunContext) -> None:
         """Takes note of a call that another process ran: its effect is not had a second time unasked."""
@@ -120,7 +127,7 @@ def _was_agreed_to(call: BoundCall, context: RunContext) -> bool:
 def _marked(result: ToolResult, errand: Errand, context: RunContext, *, is_near: bool) -> ToolResult:
     """A result of a call that came before in this way or nearly so, with a word about it."""
     word = "near" if is_near else "same" if errand.same > 1 else ""
-    if not word:
+    if not word or not result.ok:
         return result
     remark = REPEAT_WORDS[context.language][word].format(name=result.name)
     return replace(result, remark=f"{result.remark} {remark}".strip())

@@ -48,7 +48,11 @@ class Redact:
             data = outcome.data
             if isinstance(data, _TOO_LITTLE) or (isinstance(data, int) and abs(data) < _SMALLEST_NUMBER):
                 return result
-        rules = call.tool.rules
+        return await self._masked(call, result)
+
+    async def _masked(self, call: BoundCall, result: ToolResult) -> ToolResult:
+        """A result that may hold something, without it."""
+        outcome, rules = result.outcome, call.tool.rules
         patterns = self._patterns(rules)
         echoes = _echoes(call, result) if rules.sensitive else ()
         if isinstance(outcome, ToolError):

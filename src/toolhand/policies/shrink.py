@@ -55,6 +55,13 @@ class Shrink:
         result = await proceed(call, context)
         if READS_RESULTS in call.tool.rules.tags:
             result = self._as_it_was(result, call, context)
+        outcome = result.outcome
+        if isinstance(outcome, Value) and not isinstance(outcome.data, str | list | dict):
+            return result  # a number is never too large
+        return await self._fitted(call, result, context)
+
+    async def _fitted(self, call: BoundCall, result: ToolResult, context: RunContext) -> ToolResult:
+        """A result that may be too large, small enough."""
         declared = call.tool.rules.max_result
         most = self.most_characters if declared is None else declared
         if result.remark:
@@ -62,8 +69,6 @@ class Shrink:
         if result.untrusted:
             most = max(0, most - FRAME_CHARACTERS)
         outcome = result.outcome
-        if isinstance(outcome, Value) and not isinstance(outcome.data, str | list | dict):
-            return result  # a number is never too large
         if isinstance(outcome, ToolError):
             small = _small_error(outcome, most, context.language, is_pending=PENDING in result.notes)
             return result if small is outcome else replace(result, outcome=small)
