@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from toolhand.core.canonical import left_out
 from toolhand.core.context import RunContext
@@ -17,7 +17,7 @@ from toolhand.policies import Proceed
 from toolhand.policies.redaction.unheard import tell_failed
 
 SUCCEEDED: Final = "conditions.succeeded"
-"""Where a run's memory has the names of the tools that have succeeded in it."""
+"""Under this a run's memory has the tools that have succeeded in it."""
 
 _WORDS = {
     "en": {
@@ -68,8 +68,7 @@ def requires(*names: str) -> Condition:
 
 def succeeded(context: RunContext) -> Collection[str]:
     """The tools that have succeeded in the run so far."""
-    found: Collection[str] = context.memory.get(SUCCEEDED, ())
-    return found
+    return cast("Collection[str]", context.memory.get(SUCCEEDED, ()))
 
 
 class _Missing(str):
@@ -93,12 +92,10 @@ class Conditions:
     async def __call__(self, call: BoundCall, context: RunContext, proceed: Proceed) -> ToolResult:
         """Proceeds when what must hold before does, and gives the result when what must hold of it does."""
         rules = call.tool.rules
-        if rules.before:
-            arguments = _arguments(call)
-            for condition in rules.before:
-                error = await _failed("before", condition, call, context, arguments, context)
-                if error is not None:
-                    return call.answer(error)
+        for condition in rules.before:
+            error = await _failed("before", condition, call, context, _arguments(call), context)
+            if error is not None:
+                return call.answer(error)
         result = await proceed(call, context)
         if not rules.after or not isinstance(result.outcome, Value):
             return result

@@ -74,11 +74,14 @@ class Deduplicate:
     ) -> ToolResult | None:
         """The answer to a call that comes again: from memory, or a refusal; None where it runs again."""
         verdict = repeats.judge(errand, exact, call.tool, now=self._now(), turn=context.turn)
-        if verdict == "run" or _was_agreed_to(call, context):
-            return None
+        if verdict == "run" or not isinstance(decision_for(call.call, context), Deny | None):
+            return None  # a person has agreed to it
         if verdict == "recall":
             errand.recalls += context.turn != errand.turn or not context.turn
-            return _recalled(call, context, errand.results[exact], errand)
+            known = errand.results[exact]
+            notes = {**known.notes, "repeat_of": known.call_id, "times": errand.asked}
+            remark = REPEAT_WORDS[context.language]["recall"].format(name=call.tool.name)
+            return replace(known, call_id=call.call.id, notes=notes, remark=remark)
         repeats.refuse(context.turn)
         return _refused(call, context, verdict, errand, repeats)
 
@@ -119,11 +122,6 @@ def is_stuck(context: RunContext) -> bool:
     return repeats is not None and repeats.refusals >= STUCK_AFTER
 
 
-def _was_agreed_to(call: BoundCall, context: RunContext) -> bool:
-    decision = decision_for(call.call, context)
-    return decision is not None and not isinstance(decision, Deny)
-
-
 def _marked(result: ToolResult, errand: Errand, context: RunContext, *, is_near: bool) -> ToolResult:
     """A result of a call that came before in this way or nearly so, with a word about it."""
     word = "near" if is_near else "same" if errand.same > 1 else ""
@@ -131,12 +129,6 @@ def _marked(result: ToolResult, errand: Errand, context: RunContext, *, is_near:
         return result
     remark = REPEAT_WORDS[context.language][word].format(name=result.name)
     return replace(result, remark=f"{result.remark} {remark}".strip())
-
-
-def _recalled(call: BoundCall, context: RunContext, known: ToolResult, errand: Errand) -> ToolResult:
-    notes = {**known.notes, "repeat_of": known.call_id, "times": errand.asked}
-    remark = REPEAT_WORDS[context.language]["recall"].format(name=call.tool.name)
-    return replace(known, call_id=call.call.id, notes=notes, remark=remark)
 
 
 def _refused(
