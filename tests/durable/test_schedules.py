@@ -29,11 +29,27 @@ def test_the_moments_are_those_of_its_time_zone():
 
 
 @pytest.mark.parametrize(
+    ("cron", "expected"),
+    [
+        ("0 * * * *", ["01:00+0200", "02:00+0200", "02:00+0100", "03:00+0100"]),
+        ("30 2 * * *", ["02:30+0200"]),  # a day's is made once
+    ],
+)
+def test_what_comes_hourly_comes_in_the_hour_that_clocks_have_twice(cron, expected):
+    schedule = Schedule(cron, "x", timezone="Europe/Berlin")
+    start = at("2026-10-24T23:00:00+00:00")
+    moments = [schedule.last(start + dt.timedelta(minutes=minute)) for minute in range(0, 200, 5)]
+    assert list(dict.fromkeys(f"{moment:%H:%M%z}" for moment in moments if moment >= start)) == expected
+    assert schedule.next(moments[-1]) > moments[-1] >= schedule.next(start) > start
+
+
+@pytest.mark.parametrize(
     ("cron", "options", "said"),
     [
         ("every day", {}, "no line of cron"),
         ("61 * * * *", {}, "no line of cron"),
         ("* * * * * *", {}, "no line of cron"),
+        ("0 8 30 2 *", {}, "a day that never comes"),
         ("0 8 * * *", {"timezone": "Asia/Nowhere"}, "no time zone"),
         ("0 8 * * *", {"run_id": "a"}, "but run_id and at"),
         ("0 8 * * *", {"sesion": "a"}, "takes what Agent.submit takes"),
@@ -61,6 +77,17 @@ async def test_each_moment_is_submitted_once_by_however_many_workers(store):
     now = at("2026-12-02T08:04:00+00:00")
     await first.submit_due()
     assert [row.id[:16] for row in await list_runs(ledger)] == ["daily@2026-12-02", "daily@2026-11-30"]
+
+
+async def test_both_of_an_hour_that_clocks_have_twice_are_submitted(store):
+    agent = Agent(ScriptedModel([]), store=store)
+    schedules = {"often": Schedule("0 * * * *", "x", timezone="Europe/Berlin")}
+    moments = iter([at("2026-10-25T00:01:00+00:00"), at("2026-10-25T01:01:00+00:00")])
+    recurring = Recurring(ledger_of(store), {"": agent}, schedules, now=lambda: next(moments))
+    await recurring.submit_due()
+    await recurring.submit_due()
+    ids = [row.id for row in await list_runs(ledger_of(store))]
+    assert ids == ["often@2026-10-25T02:00+0100", "often@2026-10-25T02:00+0200"]
 
 
 async def test_what_is_refused_stops_nothing_else(store, caplog):

@@ -20,7 +20,7 @@ from toolhand.core.approvals import Approve, Decision, Deny
 from toolhand.core.errors import SettingsError
 from toolhand.core.jsonable import jsonable
 from toolhand.durable import tending
-from toolhand.durable.inside import noted, pending_of_run
+from toolhand.durable.inside import noted
 from toolhand.durable.ledger import RunLedger
 from toolhand.durable.listing import counts, list_runs, workers
 from toolhand.durable.opening import ledger_of
@@ -209,7 +209,7 @@ def deny(
 def _decide(name: str, call: str | None, decision: Approve | Deny, by: str, store: str | None) -> None:
     async def work(ledger: RunLedger) -> tuple[str, list[str]]:
         row = await _waiting(ledger, name)
-        pending = [p for p in pending_of_run(row) if call in (None, p.call_id, p.approval_id)]
+        pending = [p for p in row.pending if call in (None, p.call_id, p.approval_id)]
         told, usual = await noted(ledger, row), by.strip() or _here()
         decisions: dict[str, Decision] = {
             p.approval_id: replace(

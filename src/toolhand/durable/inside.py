@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from toolhand.core.approvals import Decision, PendingCall
+from toolhand.core.approvals import Decision
 from toolhand.durable import tending
 from toolhand.durable.ledger import HEADS, NOW, RunLedger
 from toolhand.durable.opening import has_runs, ledger_of
@@ -75,17 +75,11 @@ def _asked(statement: str, values: tuple[Any, ...]) -> Any:
     return (yield statement, values)
 
 
-def pending_of_run(row: RunRow) -> tuple[PendingCall, ...]:
-    """The calls of a run that wait for a person; none where it waits for nobody."""
-    told = row.outcome.get("pending", ()) if row.state == "waiting" else ()
-    return tuple(PendingCall.from_json(one) for one in told)
-
-
 async def noted(ledger: RunLedger, row: RunRow) -> Mapping[str, Decision]:
     """What persons decided in the session about the calls that a run waits for, by approval id."""
     session = StoredSession(row.session_id, ledger.store, user=row.user)
     await session.load()
-    known = {call.approval_id for call in pending_of_run(row)}
+    known = {call.approval_id for call in row.pending}
     return {name: decision for name, decision in session.decisions.items() if name in known}
 
 

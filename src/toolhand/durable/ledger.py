@@ -18,7 +18,7 @@ from toolhand.core.language import say
 from toolhand.durable.functions import CHANNEL, SETTLE, TAKE
 from toolhand.durable.queues import Job, Queue
 from toolhand.durable.rows import COLUMNS, HEAD, Claim, NewRun, RunRow, RunState, row_of
-from toolhand.durable.schema import made
+from toolhand.durable.schema import is_made, made
 from toolhand.sessions import codec
 from toolhand.sessions.entries import Lease
 from toolhand.sessions.holder import is_dead
@@ -124,7 +124,8 @@ class RunLedger:
     async def ready(self) -> None:
         """Makes the tables and what the queue needs, where they are not there yet."""
         if not self._is_ready:
-            await self.store.change(lambda: made(self.store.name))
+            if not await self.store.look(is_made):
+                await self.store.change(lambda: made(self.store.name))
             await self.queue.prepare()
             self._is_ready = True
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast
 
+from toolhand.core.approvals import PendingCall
 from toolhand.sessions.entries import Lease
 
 RunState: TypeAlias = Literal[
@@ -106,6 +107,12 @@ class RunRow:
     def has_ended(self) -> bool:
         """Whether nothing more will come of it, unless somebody has it tried again."""
         return self.state in ENDED
+
+    @property
+    def pending(self) -> tuple[PendingCall, ...]:
+        """Its calls that wait for a person; none where it waits for nobody."""
+        told = self.outcome.get("pending", ()) if self.state == "waiting" else ()
+        return tuple(PendingCall.from_json(one) for one in told)
 
 
 COLUMNS: Final = (

@@ -24,6 +24,7 @@ from toolhand.submitting import SubmitOptions
 _LOG: Final = logging.getLogger("toolhand.worker")
 
 _LONGEST_SLEEP: Final = 30.0
+_NONE: Final = dt.timedelta()
 
 
 class Schedule:
@@ -58,11 +59,14 @@ class Schedule:
             ) from missing
         self.cron, self.text, self.late_seconds = cron, text, late_seconds
         self.options = options
-        if len(cron.split()) not in (1, 5) or not self._croniter.is_valid(cron):
+        fields = cron.split()
+        self._is_hourly = fields == ["@hourly"] or (len(fields) == 5 and fields[1] == "*")
+        if len(fields) not in (1, 5) or not self._is_ever():
             raise SettingsError(
                 say(
-                    f"'{cron}' is no line of cron: write minute, hour, day, month and weekday, such as '0 8 * * mon-fri'",
-                    f"“{cron}”不是 cron 表达式：请写 分 时 日 月 星期，例如 '0 8 * * mon-fri'",
+                    f"'{cron}' is no line of cron, or of a day that never comes: write minute, hour, day, month and weekday, "
+                    "such as '0 8 * * mon-fri'",
+                    f"“{cron}”不是 cron 表达式，或永远不会到来：请写 分 时 日 月 星期，例如 '0 8 * * mon-fri'",
                 )
             )
         if not options.keys() <= SubmitOptions.__optional_keys__ - {"run_id", "at"}:
@@ -82,15 +86,45 @@ class Schedule:
                 )
             ) from error
 
+    def _is_ever(self) -> bool:
+        """Whether the line can be read, and its days are in some year."""
+        try:
+            self._found(dt.datetime.now(dt.UTC), "get_prev")
+        except ValueError:
+            return False
+        return True
+
     def last(self, now: dt.datetime) -> dt.datetime:
         """The last moment that it names, up to now."""
-        after = now.astimezone(self._zone) + dt.timedelta(seconds=1)
-        moment: dt.datetime = self._croniter(self.cron, after).get_prev(dt.datetime)
-        return moment
+        return self._moment(now + dt.timedelta(seconds=1), "get_prev")
 
     def next(self, now: dt.datetime) -> dt.datetime:
         """The first moment that it names after now."""
-        moment: dt.datetime = self._croniter(self.cron, now.astimezone(self._zone)).get_next(dt.datetime)
+        return self._moment(now, "get_next")
+
+    def _moment(self, now: dt.datetime, way: str) -> dt.datetime:
+        """The moment before or after now.
+
+        Of an hour that clocks have twice, as they are put back, what comes every hour has both, and anything else the first.
+        """
+        start = here = now.astimezone(self._zone)
+        for _ in range(
+            2 if self._is_hourly else 0
+        ):  # by a clock that is not put back: now's, or the moment's own
+            moment = self._found(start.astimezone(dt.timezone(start.utcoffset() or _NONE)), way)
+            moment = moment.astimezone(self._zone)
+            if moment.utcoffset() == start.utcoffset():
+                return moment
+            start = now.astimezone(dt.timezone(moment.utcoffset() or _NONE))
+        moment = self._found(here, way)
+        while (first := moment.replace(fold=0)).utcoffset() != moment.utcoffset():
+            if way == "get_prev":
+                return first
+            moment = self._found(moment, way)
+        return moment
+
+    def _found(self, start: dt.datetime, way: str) -> dt.datetime:
+        moment: dt.datetime = getattr(self._croniter(self.cron, start), way)(dt.datetime)
         return moment
 
 
@@ -116,7 +150,7 @@ class Recurring:
         now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
     ) -> None:
         self._ledger, self._agents, self._schedules, self._now = ledger, agents, dict(schedules), now
-        self._done: dict[str, dt.datetime] = {}
+        self._done: dict[str, str] = {}
         for name, schedule in self._schedules.items():
             if (wanted := schedule.options.get("agent", "")) not in agents:
                 there = ", ".join(f"'{agent}'" for agent in agents if agent)
@@ -141,10 +175,11 @@ class Recurring:
         for name, schedule in self._schedules.items():
             moment = schedule.last(now)
             is_late = (now - moment).total_seconds() > schedule.late_seconds
-            if is_late or self._done.get(name) == moment:
+            run_id = f"{name}@{moment:%Y-%m-%dT%H:%M%z}"  # of the hour that clocks have twice, it says which
+            if is_late or self._done.get(name) == run_id:
                 continue
             agent = self._agents[schedule.options.get("agent", "")]
-            options: SubmitOptions = {**schedule.options, "run_id": f"{name}@{moment:%Y-%m-%dT%H:%M%z}"}
+            options: SubmitOptions = {**schedule.options, "run_id": run_id}
             try:
                 await submit(agent, schedule.text, options, ledger=self._ledger)
             except StoreError as error:  # it is tried again
@@ -152,4 +187,4 @@ class Recurring:
                 continue
             except ToolhandError as error:
                 _LOG.error("the schedule %s cannot be kept: %s", name, error)
-            self._done[name] = moment
+            self._done[name] = run_id

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from toolhand.durable import functions
-from toolhand.sessions.migrations import Migration, Script, migrate
+from toolhand.sessions.migrations import Migration, Script, migrate, step_taken
 
 STEPS: Final = "migration_durable"
 """The table that says which steps were taken."""
@@ -45,7 +45,17 @@ MIGRATIONS: Final = (
         ),
     ),
     Migration(number=2, name="a run is taken and settled in one round trip", statements=functions.STATEMENTS),
+    Migration(
+        number=3,
+        name="what was decided, or is to end, outlives its worker; a run ends with its session",
+        statements=(functions.SETTLING, *functions.HOMELESS),
+    ),
 )
+
+
+def is_made() -> Script[bool]:
+    """Whether the tables have the newest form. To ask, and to use them then, needs no right to make any."""
+    return (yield from step_taken(STEPS)) == MIGRATIONS[-1].number
 
 
 def made(name: str) -> Script[Any]:

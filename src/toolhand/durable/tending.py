@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from toolhand.core.approvals import Decision, PendingCall, check_decisions, decision_to_json
+from toolhand.core.approvals import Decision, check_decisions, decision_to_json
 from toolhand.core.errors import SettingsError
 from toolhand.core.language import say
 from toolhand.durable.functions import CHANNEL
@@ -131,25 +131,32 @@ async def retry(ledger: RunLedger, run_id: str) -> None:
         SettingsError: when there is none of that name, or it has not ended so.
     """
 
-    def script(puts: Puts) -> Script[RunRow | None]:
+    def script(puts: Puts) -> Script[bool]:
         found = yield from ledger.locked(run_id)
         if found is None or found[1].state not in ("failed", "cancelled", "dead"):
-            return None if found is None else found[1]
+            return False
         row = found[1]
         rows = yield _RETRY, (bool(row.outcome.get("overtaken")), run_id)
         if rows[0][0] == "queued":
             yield from puts.again(row)
-        return None
+        return True
 
-    left = await ledger.change(script)
-    await _found(ledger, run_id)
-    if left is not None:
+    if await ledger.change(script):
+        return
+    left = await _found(ledger, run_id)
+    if left.state in ("failed", "cancelled", "dead"):
         raise SettingsError(
             say(
-                f"the run '{run_id}' is {left.state}: only one that failed, was cancelled or is dead can be retried",
-                f"运行“{run_id}”的状态是 {left.state}：只有 failed、cancelled 或 dead 的运行可以重试",
+                f"the run '{run_id}' cannot be retried: its session '{left.session_id}' was removed; submit it anew",
+                f"运行“{run_id}”无法重试：它的会话“{left.session_id}”已被删除；请重新提交",
             )
         )
+    raise SettingsError(
+        say(
+            f"the run '{run_id}' is {left.state}: only one that failed, was cancelled or is dead can be retried",
+            f"运行“{run_id}”的状态是 {left.state}：只有 failed、cancelled 或 dead 的运行可以重试",
+        )
+    )
 
 
 async def cancel(ledger: RunLedger, run_id: str) -> bool:
@@ -195,32 +202,48 @@ async def decide(ledger: RunLedger, run_id: str, decisions: Mapping[str, Decisio
         SettingsError: when it does not wait for a person, or a decision is none or is about no call that waits.
     """
     check_decisions(decisions)
-    row = await _found(ledger, run_id)
-    pending = [PendingCall.from_json(told) for told in row.outcome.get("pending", ())]
-    known = {name for call in pending for name in (call.approval_id, call.call_id)}
-    if row.state != "waiting" or not decisions or not decisions.keys() <= known:
-        what = ", ".join(f"'{call.approval_id}' ({call.name})" for call in pending)
-        raise SettingsError(
-            say(
-                f"the run '{run_id}' is {row.state}, and what waits for a decision is {what or 'nothing'}: "
-                "decide about one of these",
-                f"运行“{run_id}”的状态是 {row.state}，等待决定的是 {what or '（没有）'}：请对其中之一做决定",
-            )
-        )
-    told = decisions_json({name: decision_to_json(decision) for name, decision in decisions.items()})
+    told = {name: decision_to_json(decision) for name, decision in decisions.items()}
 
     def script(puts: Puts) -> Script[bool]:
         found = yield from ledger.locked(run_id)
-        if found is None or found[1].state != "waiting":
-            return False
+        if found is None or not _is_about(found[1], decisions):
+            # the same once more, as when the answer was lost on its way, is no mistake
+            return (
+                found is not None and found[1].state in ("queued", "running") and found[1].decisions == told
+            )
         yield (
             f"UPDATE run SET state = 'queued', enqueued = {NOW}, due = 0, decisions = ? WHERE id = ?",  # noqa: S608
-            (told, run_id),
+            (decisions_json(told), run_id),
         )
         yield from puts.again(found[1])
         return True
 
-    await ledger.change(script)
+    if not await ledger.change(script):  # somebody else was quicker
+        raise _nothing_waits(await _found(ledger, run_id))
+
+
+def _is_about(row: RunRow, decisions: Mapping[str, Decision]) -> bool:
+    """Whether a run waits for just these decisions."""
+    known = {name for call in row.pending for name in (call.approval_id, call.call_id)}
+    return bool(decisions) and decisions.keys() <= known
+
+
+def _nothing_waits(row: RunRow) -> SettingsError:
+    what = ", ".join(f"'{call.approval_id}' ({call.name})" for call in row.pending)
+    if not what:
+        return SettingsError(
+            say(
+                f"the run '{row.id}' is {row.state} and waits for no decision: somebody may have decided already; "
+                f"`toolhand runs show {row.id}` tells how it stands",
+                f"运行“{row.id}”的状态是 {row.state}，没有等待决定：可能已有人做了决定；用 `toolhand runs show {row.id}` 查看",
+            )
+        )
+    return SettingsError(
+        say(
+            f"the run '{row.id}' is {row.state}, and what waits for a decision is {what}: decide about one of these",
+            f"运行“{row.id}”的状态是 {row.state}，等待决定的是 {what}：请对其中之一做决定",
+        )
+    )
 
 
 async def _found(ledger: RunLedger, run_id: str) -> RunRow:

@@ -149,12 +149,12 @@ async def _its_turn(ledger: RunLedger, run_id: str, *, is_new: bool) -> None:
     Raises:
         Refusal: when the one before it waits for a person, which may take days. One that is new is taken back then.
     """
-    from toolhand.durable.inside import pending_of_run, submitted_in, withdrawn  # noqa: PLC0415 - an extra
+    from toolhand.durable.inside import submitted_in, withdrawn  # noqa: PLC0415 - an extra
     from toolhand.durable.notices import notices_of  # noqa: PLC0415
 
     while (row := await ledger.find(run_id)) is not None and row.state == "behind":
         first = await submitted_in(ledger.store, row.session_id)
-        if first and pending_of_run(first) and (not is_new or await withdrawn(ledger, run_id)):
+        if first and first.pending and (not is_new or await withdrawn(ledger, run_id)):
             raise _waits(first, is_kept=not is_new)
         async with notices_of(ledger.store).about(first.id if first else run_id) as box:
             await box.next(_LOOK_SECONDS)

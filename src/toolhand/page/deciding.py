@@ -88,7 +88,7 @@ class Deciding:
             raise NotDecided(around.word("gone"))
         decisions = {approval: _decision(fields, found, around)}
         if (row := await self._submitted(session_id)) is not None and not row.has_ended:
-            if approval not in {call.approval_id for call in inside.pending_of_run(row)}:
+            if approval not in {call.approval_id for call in row.pending}:
                 raise NotDecided(around.word("gone"))
             await inside.decide_in(self._looking.store, row, decisions)
             return "worker_goes_on"

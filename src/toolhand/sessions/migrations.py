@@ -125,3 +125,16 @@ def migrate(
             (migration.number, migration.name),
         )
     return newest - min(version, newest)
+
+
+def step_taken(table: str) -> Script[int]:
+    """The step that a schema in PostgreSQL is at; 0 where there is none yet. Looking makes nothing, and needs no right to.
+
+    Args:
+        table: where it is written down which were taken.
+    """
+    rows = yield "SELECT to_regclass(?) IS NOT NULL", (table,)
+    if not rows[0][0]:
+        return 0
+    rows = yield f"SELECT COALESCE(MAX(number), 0) FROM {table}", ()  # noqa: S608 - our own name
+    return int(rows[0][0])

@@ -15,14 +15,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from typing import Any, Final, TypeVar
-from urllib.parse import urlsplit, urlunsplit
 from weakref import WeakKeyDictionary
 
-from toolhand.core.errors import MissingExtraError, StoreError
+from toolhand.core.errors import MissingExtraError, SettingsError, StoreError
 from toolhand.core.language import say
 from toolhand.sessions.background import elsewhere
 from toolhand.sessions.entries import AuditRow, Entry, Lease
-from toolhand.sessions.migrations import MIGRATIONS, Migration, Rows, Script, migrate
+from toolhand.sessions.migrations import MIGRATIONS, Migration, Rows, Script, migrate, step_taken
 from toolhand.sessions.postgres_groups import STATEMENT, Addition, Groups, text, values_of
 from toolhand.sessions.postgres_pools import Absence, Pools
 from toolhand.sessions.searching import Looking, words_of
@@ -262,14 +261,26 @@ class PostgresStore(SqlStore):
             reset=_as_it_is,
         )
         try:
-            async with pool.acquire() as connection, connection.transaction():
-                await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
-                await connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-                await _run(connection, migrate(DIALECT, self.name, self._migrations))
+            async with pool.acquire() as connection:
+                await self._migrate(connection)
+        except ValueError as error:  # the driver's word may quote a piece of the password
+            await pool.close()
+            raise SettingsError(_unreadable(self.name)) from error
         except BaseException:
             await pool.close()
             raise
         return pool
+
+    async def _migrate(self, connection: Any) -> None:
+        """Makes the tables, or brings them to the newest form. Where they have it, no right to make any is needed."""
+        # Not in the transaction: what to_regclass did not find before the lock may not be looked for again behind it.
+        if await _run(connection, step_taken("migration")) == self._migrations[-1].number:
+            return
+        async with connection.transaction():
+            await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
+            if not await connection.fetchval("SELECT 1 FROM pg_namespace WHERE nspname = $1", SCHEMA):
+                await connection.execute(f"CREATE SCHEMA {SCHEMA}")
+            await _run(connection, migrate(DIALECT, self.name, self._migrations))
 
     def _meant(self, error: Exception) -> StoreError:
         code = getattr(error, "sqlstate", None) or ""
@@ -350,10 +361,23 @@ def _is_ours(error: Exception) -> bool:
 
 
 def _shown(url: str) -> str:
-    """The URL without its password."""
-    parts = urlsplit(url)
-    netloc = parts.netloc
-    if "@" in netloc:
-        account, _, host = netloc.rpartition("@")
-        netloc = f"{account.partition(':')[0]}@{host}"
-    return urlunsplit((parts.scheme, netloc, parts.path, "", ""))
+    """The URL without its password, also where that holds what should have been written as %40, %2F and so on."""
+    scheme, _, rest = url.partition("://")
+    rest = re.split(r"\?(?=\w+=)", rest, maxsplit=1)[0]
+    account, has_account, place = rest.rpartition("@")
+    place = re.split(r"[?#]", place, maxsplit=1)[0]
+    if has_account:
+        place = f"{account.partition(':')[0]}@{place}"
+    elif not place.startswith("["):  # what stands behind a colon is a port, or a password that was cut off
+        place = re.sub(r":(?!\d+(?:[,/]|$))[^/]*", "", place)
+    return f"{scheme}://{place}"
+
+
+def _unreadable(name: str) -> str:
+    return say(
+        f"the URL of the store {name} cannot be read: write postgresql://user:password@host:5432/database, and in a password "
+        "%40 for @, %3A for :, %2F for /, %3F for ?, %23 for #, %5B for [, %25 for %; what may follow a ? is in asyncpg's "
+        "documentation of connect",
+        f"无法读懂存储 {name} 的 URL：请写 postgresql://user:password@host:5432/database，密码里的 @ 写成 %40，: 写成 %3A，"
+        "/ 写成 %2F，? 写成 %3F，# 写成 %23，[ 写成 %5B，% 写成 %25；? 之后可用的参数见 asyncpg 的 connect 文档",
+    )

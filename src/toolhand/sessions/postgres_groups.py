@@ -13,6 +13,7 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeAlias
 
+from toolhand.parsing.strings import mend_surrogates
 from toolhand.sessions.background import begin_elsewhere
 from toolhand.sessions.entries import AuditRow, Entry, Lease
 
@@ -48,8 +49,17 @@ SELECT place FROM held
 
 
 def text(value: Any) -> Any:
-    """PostgreSQL's texts hold no NUL; where JSON holds one it is escaped already."""
-    return value.replace("\0", "") if isinstance(value, str) and "\0" in value else value
+    """PostgreSQL's texts hold no NUL and no lone surrogate; where JSON holds one it is escaped already."""
+    if not isinstance(value, str):
+        return value
+    if "\0" in value:
+        value = value.replace("\0", "")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return mend_surrogates(value)
+    return value
 
 
 def values_of(group: Sequence[Addition]) -> tuple[list[Any], ...]:
