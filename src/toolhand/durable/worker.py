@@ -136,8 +136,8 @@ class Worker:
             await self._run()
 
     async def _run(self) -> None:
-        await self.ledger.ready()
-        await self._beat_once()
+        if not await self._begun():
+            return
         fetching = asyncio.ensure_future(self._fetch())
         tending_tasks = [asyncio.ensure_future(work) for work in self._tending()]
         try:
@@ -148,9 +148,27 @@ class Worker:
             await self._finish()
             for task in tending_tasks:
                 await _ended(task)
-            with contextlib.suppress(StoreError):
-                await self.ledger.gone(self.name)
+            with contextlib.suppress(StoreError, TimeoutError):  # a server that is away is not waited for
+                async with asyncio.timeout(_CLEAN_UP_SECONDS):
+                    await self.ledger.gone(self.name)
             await self.ledger.queue.close()
+
+    async def _begun(self) -> bool:
+        """Makes ready; False where it is stopped before, as while the server is away."""
+
+        async def begin() -> None:
+            await self.ledger.ready()
+            await self._beat_once()
+
+        beginning, stopping = asyncio.ensure_future(begin()), asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait((beginning, stopping), return_when=asyncio.FIRST_COMPLETED)
+            if beginning.done():
+                await beginning  # it may have raised
+            return beginning.done()
+        finally:
+            await _ended(beginning)
+            await _ended(stopping)
 
     def _tending(self) -> list[Coroutine[Any, Any, None]]:
         return [self._beat(), self._reap(), self._listen(), self._recurring.run()]
@@ -276,6 +294,6 @@ class Worker:
             await _ended(task)
 
 
-async def _ended(task: asyncio.Future[None]) -> None:
+async def _ended(task: asyncio.Future[Any]) -> None:
     task.cancel()
     await asyncio.wait([task])

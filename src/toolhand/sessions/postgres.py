@@ -226,7 +226,9 @@ class PostgresStore(SqlStore):
         work = self._patiently(once)
         if asyncio.get_running_loop() not in self._own:
             work = elsewhere(work)
-        return await asyncio.shield(asyncio.ensure_future(work))
+        doing = asyncio.ensure_future(work)
+        doing.add_done_callback(_heard)
+        return await asyncio.shield(doing)
 
     async def _patiently(self, once: Callable[[Any], Awaitable[T]]) -> T:
         until, wait = time.monotonic() + self._patience, _FIRST_WAIT
@@ -354,6 +356,12 @@ def _is_passing(error: Exception) -> bool:
         code = error.sqlstate or ""
         return code[:2] in ("08", "40") or code in ("57P01", "57P02", "57P03", "53300", "25P03")
     return isinstance(error, OSError | TimeoutError | asyncpg.InterfaceError)
+
+
+def _heard(done: asyncio.Future[Any]) -> None:
+    """How something ended that nobody may wait for any more, so that asyncio does not complain of it."""
+    if not done.cancelled():
+        done.exception()
 
 
 def _is_ours(error: Exception) -> bool:
