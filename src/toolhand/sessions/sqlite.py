@@ -34,11 +34,12 @@ DIALECT: Final[Mapping[str, str]] = {
     "words": "CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='unicode61 remove_diacritics 2')",
 }
 
-_INSERT: Final = """INSERT INTO entry (session, seq, kind, call_id, at, body) VALUES (?, ?, ?, ?, ?, ?)
+_INSERT: Final = """INSERT INTO entry (session, seq, kind, call_id, at, body) VALUES {}
     ON CONFLICT (session, seq) DO NOTHING"""
 _SEARCH: Final = """SELECT s.id, s.owner, e.seq, e.kind, e.body, e.at FROM words
     JOIN entry e ON e.id = words.rowid JOIN session s ON s.no = e.session"""
 _INDEXED_AT_ONCE: Final = 2_000
+_INSERTED_AT_ONCE: Final = 100
 
 
 class SqliteStore(SqlStore):
@@ -68,10 +69,12 @@ class SqliteStore(SqlStore):
         self._threads = Threads(self.path, DIALECT, migrations, patience_seconds)
 
     async def _change(self, script: Callable[[], Script[T]]) -> T:
-        return await asyncio.wrap_future(self._threads.change(script))
+        found: T = await self._threads.change(script)
+        return found
 
     async def _look(self, script: Callable[[], Script[T]]) -> T:
-        return await asyncio.wrap_future(self._threads.look(script))
+        found: T = await self._threads.look(script)
+        return found
 
     def _append(self, lease: Lease, entries: Sequence[Entry], rows: Sequence[AuditRow]) -> Script[None]:
         valid = yield (
@@ -80,10 +83,15 @@ class SqliteStore(SqlStore):
         )
         if not valid:
             yield from self._check(lease)
-        for entry in entries:
+        for start in range(0, len(entries), _INSERTED_AT_ONCE):
+            some = entries[start : start + _INSERTED_AT_ONCE]
             yield (
-                _INSERT,
-                (valid[0][0], entry.seq, entry.kind, entry.call_id, entry.at, entry.body),
+                _INSERT.format(", ".join(["(?, ?, ?, ?, ?, ?)"] * len(some))),
+                [
+                    value
+                    for entry in some
+                    for value in (valid[0][0], entry.seq, entry.kind, entry.call_id, entry.at, entry.body)
+                ],
             )
         yield from self._audit(rows)
 

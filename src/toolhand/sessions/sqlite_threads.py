@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import concurrent.futures
+import asyncio
+import contextlib
 import os
 import queue
 import sqlite3
@@ -18,8 +19,29 @@ from toolhand.sessions.sqlite_file import File, run_script
 _MOST_IN_A_GROUP: Final = 512
 _CLOSE: Final = None
 
-_Work: TypeAlias = "tuple[Callable[[], Script[Any]], concurrent.futures.Future[Any]]"
+_Work: TypeAlias = "tuple[Callable[[], Script[Any]], _Waiter]"
 _Queue: TypeAlias = "queue.SimpleQueue[_Work | None]"
+
+
+class _Waiter:
+    """Whoever waits for a transaction, on a loop: what comes of it is told there, by one future and not by a chain of two."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[Any] = self._loop.create_future()
+
+    def tell(self, value: Any, error: BaseException | None = None) -> None:
+        """Hands on what came of it, from any thread."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(self._settle, value, error)
+
+    def _settle(self, value: Any, error: BaseException | None) -> None:
+        if self.future.done():
+            return  # he has stopped waiting; a write that is asked for is written all the same
+        if error is None:
+            self.future.set_result(value)
+        else:
+            self.future.set_exception(error)
 
 
 class Threads:
@@ -42,25 +64,24 @@ class Threads:
         self._queues: tuple[_Queue, _Queue] | None = None
         self._running: list[threading.Thread] = []
 
-    def change(self, script: Callable[[], Script[Any]]) -> concurrent.futures.Future[Any]:
-        """Runs a transaction that writes; the future is done when it is kept."""
+    def change(self, script: Callable[[], Script[Any]]) -> asyncio.Future[Any]:
+        """Runs a transaction that writes; the future, of the running loop, is done when it is kept."""
         return self._put(0, script)
 
-    def look(self, script: Callable[[], Script[Any]]) -> concurrent.futures.Future[Any]:
+    def look(self, script: Callable[[], Script[Any]]) -> asyncio.Future[Any]:
         """Runs a transaction that reads."""
         return self._put(1, script)
 
-    def _put(self, which: int, script: Callable[[], Script[Any]]) -> concurrent.futures.Future[Any]:
-        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
-        future.set_running_or_notify_cancel()  # a write that is asked for is written, whoever stops waiting
+    def _put(self, which: int, script: Callable[[], Script[Any]]) -> asyncio.Future[Any]:
+        waiter = _Waiter()
         with self._mutex:
             if (
                 self._queues is None or self._pid != os.getpid()
             ):  # a forked process has no threads of its parent
                 self._start()
             assert self._queues is not None  # noqa: S101 - for the type checker
-            self._queues[which].put((script, future))
-        return future
+            self._queues[which].put((script, waiter))
+        return waiter.future
 
     def _start(self) -> None:
         if (
@@ -98,7 +119,7 @@ def _end(queues: tuple[_Queue, _Queue], pid: int) -> None:
 def _read(file: File, waiting: _Queue) -> None:
     connected = file.connected()
     while (work := waiting.get()) is not None:
-        script, future = work
+        script, waiter = work
         try:
             with connected.used() as connection:
                 connection.execute("BEGIN")
@@ -108,10 +129,10 @@ def _read(file: File, waiting: _Queue) -> None:
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
         except BaseException as error:  # noqa: BLE001 - told to whoever asked
-            future.set_exception(_told(file, error))
+            waiter.tell(None, _told(file, error))
         else:
-            future.set_result(found)
-        del script, future, work
+            waiter.tell(found)
+        del script, waiter, work
     connected.close()
 
 
@@ -128,8 +149,8 @@ def _write(file: File, waiting: _Queue) -> None:
                     for work in group:  # one of them may be at fault, such as by its size
                         _written(connection, file, [work], is_last=True)
         except BaseException as error:  # noqa: BLE001 - told to whoever asked
-            for _, future in group:
-                future.set_exception(_told(file, error))
+            for _, waiter in group:
+                waiter.tell(None, _told(file, error))
         del group
     connected.close()
 
@@ -153,21 +174,21 @@ def _written(
     connection: sqlite3.Connection, file: File, group: list[_Work], *, is_last: bool = False
 ) -> bool:
     """Writes a group in one transaction. False when it could not be, and each has to be tried by itself."""
-    ends: list[tuple[concurrent.futures.Future[Any], Any, BaseException | None]] = []
+    ends: list[tuple[_Waiter, Any, BaseException | None]] = []
     try:
         connection.execute("BEGIN IMMEDIATE")
-        for script, future in group:
+        for script, waiter in group:
             if len(group) == 1:  # the transaction is its own
-                ends.append((future, run_script(connection, script()), None))
+                ends.append((waiter, run_script(connection, script()), None))
                 break
             connection.execute("SAVEPOINT one")
             try:
-                ends.append((future, run_script(connection, script()), None))
+                ends.append((waiter, run_script(connection, script()), None))
             except BaseException as error:
                 if not connection.in_transaction:  # the file itself failed: all of it is gone
                     raise
                 connection.execute("ROLLBACK TO one")
-                ends.append((future, None, error))
+                ends.append((waiter, None, error))
             connection.execute("RELEASE one")
         connection.execute("COMMIT")
     except BaseException as error:  # noqa: BLE001 - told to whoever asked
@@ -175,12 +196,9 @@ def _written(
             connection.execute("ROLLBACK")
         if not is_last and len(group) > 1 and not _is_busy(error):
             return False
-        ends = [(future, None, error) for _, future in group]
-    for future, value, raised in ends:
-        if raised is None:
-            future.set_result(value)
-        else:
-            future.set_exception(_told(file, raised))
+        ends = [(waiter, None, error) for _, waiter in group]
+    for waiter, value, raised in ends:
+        waiter.tell(value, None if raised is None else _told(file, raised))
     return True
 
 
