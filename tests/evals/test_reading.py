@@ -86,6 +86,7 @@ MISTAKES = [
     (CASE + "    cals: none\n", 4, "did you mean 'calls'"),
     (CASE + "    calls: [nothing]\n", 4, "no tool 'nothing'"),
     (CASE + "    calls:\n      - price:\n          itm: a\n", 6, "no parameter 'itm'; it has: item"),
+    (CASE + "    calls:\n      - price: {item: {likes: a}}\n", 5, "no matcher 'likes'; did you mean 'like'"),
     (CASE + "    calls:\n      - price: {item: a}\n        other: {}\n", 5, "one `tool: {arguments}`"),
     (CASE + "    calls: [price]\n    order: [[2]]\n", 5, "from 1 to 1"),
     (CASE + "    calls: none\n    text: {regex: '('}\n", 5, "regular expression"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from toolhand.cli.eval_verdict import Thresholds, complaints
 from toolhand.core.markup import element
 from toolhand.evals.findings import WORDS as FINDINGS
 from toolhand.evals.findings import Finding
@@ -154,6 +156,25 @@ def test_the_terminal_tells_figures_and_failures(language, capsys):
     assert "100 %" in out
     assert ("wrong calls" if language == "en" else "错误调用") in out
     assert "#2 [b · json]" in out
+
+
+def test_a_model_that_answered_nothing_cannot_be_judged():
+    told = evaluation("x")
+    failed = [replace(attempt, outcome="error", message="gone") for attempt in told.attempts]
+    said = complaints(replace(told, attempts=tuple(failed)), (), Thresholds())
+    assert len(said) == len(told.subjects)
+    assert "gave no answer at all" in said[0]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_no_figure_is_cut_in_a_pipe_or_a_narrow_terminal(language, capsys):
+    told = evaluation("x" * 60)
+    show(told, (), Console(width=40, soft_wrap=True), language)
+    row = capsys.readouterr().out.splitlines()[2]
+    assert row.count("%") == 3
+    assert "…" not in row
+    show(told, (), Console(width=40, soft_wrap=True, force_terminal=True), language)
+    assert "…" not in capsys.readouterr().out.split("✗")[0]
 
 
 def test_an_element_escapes_what_it_is_given():

@@ -116,8 +116,10 @@ async def test_a_model_that_takes_one_protocol_only_is_found_out_and_the_rest_is
     assert set(probe.dropped) == {"native", "json", "template", "react"}
     assert set(probe.dropped.values()) == {"worse"}
     assert len(trials) < len(TASKS) * 5 / 2
-    assert recommended(found).rungs == ("constrained_first",)
-    assert recommended(found).drops_idle  # as it was measured
+    profile = recommended(found)
+    assert profile is not None
+    assert profile.rungs == ("constrained_first",)
+    assert profile.drops_idle  # as it was measured
 
 
 async def test_a_rung_that_the_server_refuses_is_left_out_at_once():
@@ -205,6 +207,93 @@ def test_a_rung_is_left_out_only_when_chance_does_not_explain_it():
     few = FEWEST_TASKS - 1
     assert clearly_worse([*trials("a", few, few), *trials("b", 0, few)], ("a", "b")) == []
     assert clearly_worse(trials("a", 16, 16), ("a",)) == []
+
+
+async def test_a_task_that_the_provider_refuses_or_cannot_read_is_wrong_and_the_rest_is_measured():
+    faults = [ModelFault.CONTENT_FILTER, ModelFault.CONTEXT_OVERFLOW, ModelFault.GARBLED]
+
+    def script(request):
+        place = TASKS.index(task_of(request))
+        if place in (0, 2, 4):
+            raise ModelError("not this one", fault=faults[place // 2])
+        return answered(request)
+
+    probe = Probe(ScriptedModel(script), rungs=("constrained_first",), tasks=TASKS[:8])
+    trials = await measured(probe)
+    assert [trial.is_right for trial in trials] == [place not in (0, 2, 4) for place in range(8)]
+    assert [trial.problems for trial in trials if not trial.is_right] == [(fault.value,) for fault in faults]
+
+    def never(request):
+        raise ModelError("a web page", fault=ModelFault.GARBLED)
+
+    with pytest.raises(ModelError, match="a web page"):
+        await measured(Probe(ScriptedModel(never), rungs=("native", "json"), tasks=TASKS[:8]))
+
+
+@pytest.fixture
+def commanded(tmp_path, monkeypatch, capsys):
+    """Runs `toolhand probe` with a script in the model's place; gives the exit code and what was said."""
+    monkeypatch.setenv("TOOLHAND_CONFIG", str(tmp_path))
+    monkeypatch.setattr("toolhand.probe.measuring.suite", lambda: TASKS[:10])
+
+    def run(script, *options):
+        model = ScriptedModel(script, name="x:played")
+        monkeypatch.setattr("toolhand.cli.probe.resolve", lambda name: model)
+        code = run_app(["probe", "x:played", "-p", "constrained_first", "-p", "json", *options])
+        said = capsys.readouterr()
+        return code, said.out + said.err
+
+    return run
+
+
+def test_a_probe_that_was_stopped_goes_on_where_it_was(commanded, tmp_path):
+    whole = commanded(answered)
+    assert whole[0] == 0
+    (profile,) = tmp_path.rglob("*.toml")
+    expected = profile.read_text("utf-8")
+    profile.unlink()
+    asked = []
+
+    def stopped(after, error):
+        def script(request):
+            if len(asked) == after:
+                raise error
+            asked.append(request)
+            return answered(request)
+
+        return script
+
+    code, said = commanded(stopped(8, KeyboardInterrupt()))
+    assert code == 130
+    assert "trials are left; the same command goes on" in said
+    (kept,) = tmp_path.rglob("*.trials.jsonl")
+    with kept.open("a", encoding="utf-8") as file:
+        file.write('{"task": "half a li')
+    code, said = commanded(stopped(16, ModelError("gone in the middle", fault=ModelFault.UNREACHABLE)))
+    assert (code, "going on after" in said, "gone in the middle" in said) == (1, True, True)
+    code, said = commanded(stopped(-1, None))
+    assert code == 0
+    steps = sum(2 if task.calls_then else 1 for task in TASKS[:10])
+    assert len(asked) <= 2 * steps + 2, "nothing is asked twice but what was broken off"
+    assert profile.read_text("utf-8") == expected
+    assert not kept.exists()
+
+
+def test_nothing_is_recommended_where_no_call_was_right(commanded, tmp_path):
+    code, said = commanded(lambda request: "I would rather talk.")
+    assert (code, "no call was right on any protocol" in said) == (1, True)
+
+    def refused(request):
+        raise ModelError("no such thing here", fault=ModelFault.REFUSED, status=400)
+
+    code, said = commanded(refused, "--fresh")
+    assert (code, "json: the server refused it: no such thing here" in said) == (1, True)
+    assert not list(tmp_path.rglob("*.toml"))
+
+
+def test_a_dry_run_writes_nothing(commanded, tmp_path):
+    assert commanded(answered, "--dry-run")[0] == 0
+    assert not list(tmp_path.rglob("*.*"))
 
 
 def test_an_unknown_rung_is_named(capsys):

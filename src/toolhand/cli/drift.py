@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 from rich.table import Table
 
-from toolhand.cli.shown import screen, shown, tell
+from toolhand.cli.shown import print_table, screen, shown, tell
 from toolhand.cli.words import say
 from toolhand.core.errors import SettingsError
 from toolhand.observability.defaults import VARIABLE
@@ -69,7 +69,7 @@ def list_records(
                 shown(record.pattern),
                 shown(_excerpt(record)),
             )
-    screen().print(table)
+    print_table(screen(), table)
 
 
 @app.command(

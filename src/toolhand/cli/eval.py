@@ -18,7 +18,7 @@ from toolhand.cli.eval_sources import drift_record, named_evaluation, suite_of, 
 from toolhand.cli.eval_verdict import BELOW_THRESHOLD, Thresholds, complaints
 from toolhand.cli.models import ensure_weights
 from toolhand.cli.run import announced_default
-from toolhand.cli.shown import screen, shown, tell
+from toolhand.cli.shown import print_table, screen, shown, tell
 from toolhand.cli.words import say
 from toolhand.core.errors import SettingsError
 from toolhand.core.language import language_of, language_of_person
@@ -290,7 +290,7 @@ def list_evaluations(store: Path | None = STORE) -> None:
         passed = f"{counts.get('passed', 0)}/{sum(counts.values())}"
         subjects = ", ".join(subject.label for subject in head.subjects)
         table.add_row(head.id, shown(head.suite), shown(subjects), passed, head.state)
-    screen().print(table)
+    print_table(screen(), table)
 
 
 @app.command("init", help=say("Write a starter suite for your own tools.", "为你的工具生成起步用例集。"))

@@ -61,6 +61,13 @@ def complaints(
                     f"{subject.label}：{told.no_record} 次没有录制，无法判断：请重新录制",
                 )
             )
+        elif told.errors and told.errors == told.attempts:
+            found.append(
+                say(
+                    f"{subject.label}: the model gave no answer at all, so nothing can be judged",
+                    f"{subject.label}：模型完全没有回答，无法判断",
+                )
+            )
         elif thresholds.fail_under is not None and told.passed.value < thresholds.fail_under:
             found.append(
                 say(

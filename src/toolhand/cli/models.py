@@ -17,7 +17,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from toolhand.cli.shown import screen, shown, tell
+from toolhand.cli.shown import print_table, screen, shown, tell
 from toolhand.cli.words import say
 from toolhand.core.errors import WeightsError
 from toolhand.models.resolve import ADAPTERS, providers
@@ -53,7 +53,7 @@ def list_models() -> None:
         size = f"{entry.size_bytes / 1e6:,.0f} MB" if entry.size_bytes else "?"
         here = say("yes", "是") if is_present(entry) else "-"
         table.add_row(entry.name, ", ".join(entry.aliases), size, here, say(entry.about, entry.about_zh))
-    screen().print(table)
+    print_table(screen(), table)
 
 
 @app.command(
@@ -78,7 +78,7 @@ def list_providers() -> None:
         table.add_row(
             f"{name}:{say('NAME', '名称')}", variable, say("yes", "是") if has_key else "-", shown(address)
         )
-    screen().print(table)
+    print_table(screen(), table)
 
 
 @app.command("pull", help=say("Fetch a model's weights.", "下载模型权重。"))

@@ -10,15 +10,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from toolhand.cli.shown import screen, shown
+from toolhand.cli.shown import print_table, screen, shown
 from toolhand.cli.words import say
 from toolhand.core import plugins
-from toolhand.core.errors import SettingsError
+from toolhand.core.errors import ModelError, SettingsError
 from toolhand.models.resolve import resolve
 
 if TYPE_CHECKING:  # the command line starts without the probe
     from toolhand.ladder import Profile
-    from toolhand.probe import Probe, Score
+    from toolhand.probe import Kept, Probe, Score
 
 HELP = say(
     "Measure a model on every protocol and write its profile.", "测量模型在各种协议下的表现，并写入其配置。"
@@ -36,7 +36,19 @@ MINUTES = typer.Option(
 RUNGS_OPTION = typer.Option(
     None, "--protocol", "-p", help=say("only this protocol; may be repeated", "只测这个协议；可以重复")
 )
-DRY = typer.Option(False, "--dry-run", help=say("write no profile", "不写入配置"))
+DRY = typer.Option(
+    False,
+    "--dry-run",
+    help=say(
+        "write nothing: no profile, no trials to go on with", "不写入任何文件：既不写配置，也不保存测量进度"
+    ),
+)
+
+FRESH = typer.Option(
+    False,
+    "--fresh",
+    help=say("measure anew, not on from where it was stopped", "重新测量，不从上次停下的地方继续"),
+)
 
 _MOST_DRIFT: Final = 3
 _FEWEST: Final = 8
@@ -48,8 +60,9 @@ def probe(
     minutes: float = MINUTES,
     protocol: list[str] | None = RUNGS_OPTION,
     dry_run: bool = DRY,
+    fresh: bool = FRESH,
 ) -> int:
-    from toolhand.probe import MORE_RUNGS, RUNGS, Probe, recommended, scores  # noqa: PLC0415 - only this command needs it
+    from toolhand.probe import MORE_RUNGS, RUNGS, Kept, Probe  # noqa: PLC0415 - only this command needs it
 
     known = (*RUNGS, *MORE_RUNGS, *plugins.others("protocols"))
     if unknown := set(protocol or ()) - set(known):
@@ -60,19 +73,40 @@ def probe(
             )
         )
     found = resolve(model)
-    measured = Probe(found, rungs=tuple(protocol or RUNGS), seconds=minutes * 60)
-    is_whole = _measure(measured)
-    console = screen()
+    kept = None if dry_run else Kept(found)
+    earlier = [] if kept is None or fresh else kept.trials()
+    measured = Probe(found, rungs=tuple(protocol or RUNGS), seconds=minutes * 60, earlier=earlier)
+    if kept is not None:
+        kept.begin(earlier)
+    code = _measure(measured, kept)
     if not measured.trials:
-        console.print(say("nothing was measured", "没有测到任何结果"))
-        return 130
+        screen().print(say("nothing was measured", "没有测到任何结果"))
+        return code or 1
+    is_told = _results(measured, dry_run=dry_run)
+    return code or (0 if is_told else 1)
+
+
+def _results(measured: Probe, *, dry_run: bool) -> bool:
+    """Prints the table and the recommendation, and writes the profile; whether there was one to give."""
+    from toolhand.probe import recommended, scores  # noqa: PLC0415
+
+    console = screen()
     ranked = scores([trial for trial in measured.trials if not trial.failure])
-    console.print(_table(ranked))
+    if ranked:
+        print_table(console, _table(ranked))
     for rung, reason in measured.dropped.items():
         if reason != "worse":
             why = shown(reason)
             console.print(say(f"{rung}: the server refused it: {why}", f"{rung}：服务器拒绝：{why}"))
     profile = recommended(ranked)
+    if profile is None:
+        console.print(
+            say(
+                "no call was right on any protocol, so nothing is recommended",
+                "没有一种协议下有正确的调用，因此不作推荐",
+            )
+        )
+        return False
     fit = f", least_sure {profile.least_sure:g}" if profile.least_sure else ""
     console.print(
         say(
@@ -82,7 +116,7 @@ def probe(
     )
     if not dry_run:
         _write(measured, ranked, profile, console)
-    return 0 if is_whole else 130
+    return True
 
 
 def _write(measured: Probe, ranked: list[Score], profile: Profile, console: Console) -> None:
@@ -101,9 +135,17 @@ def _write(measured: Probe, ranked: list[Score], profile: Profile, console: Cons
     console.print(shown(say(f"written: {path}", f"已写入：{path}")))
 
 
-def _measure(measured: Probe) -> bool:
-    """Runs the probe with a progress bar; False when it was interrupted, which keeps what was measured."""
+def _measure(measured: Probe, kept: Kept | None) -> int:
+    """Runs the probe with a progress bar; the exit code. Whatever ends it, what was measured stays."""
     console = screen(is_err=True)
+    if measured.trials:
+        count = len(measured.trials)
+        console.print(
+            say(
+                f"going on after {count} trials that were kept; --fresh begins anew",
+                f"从已保存的 {count} 次测量继续；--fresh 重新开始",
+            )
+        )
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -113,9 +155,13 @@ def _measure(measured: Probe) -> bool:
     )
 
     async def run(progress: Progress) -> None:
-        bar = progress.add_task(say("measuring", "测量中"), total=measured.trials_left, rest="")
+        done = len(measured.trials)
+        total = done + measured.trials_left
+        bar = progress.add_task(say("measuring", "测量中"), completed=done, total=total, rest="")
         try:
             async for trial in measured.run():
+                if kept is not None:
+                    kept.add(trial)
                 mark = say("right", "对") if trial.is_right else say("wrong", "错")
                 progress.update(
                     bar,
@@ -127,13 +173,30 @@ def _measure(measured: Probe) -> bool:
         finally:
             await measured.model.close()
 
+    code = 0
     with Progress(*columns, console=console) as progress:
         try:
             asyncio.run(run(progress))
         except KeyboardInterrupt:
-            console.print(say("stopped; what was measured is kept", "已停止；已测得的结果保留"))
-            return False
-    return True
+            code = 130
+        except ModelError as error:
+            if not measured.trials:
+                raise
+            console.print(shown(str(error)), highlight=False)
+            code = 1
+    if kept is not None and not measured.trials_left:
+        kept.drop()
+    _tell_rest(measured, console, code, is_kept=kept is not None)
+    return code
+
+
+def _tell_rest(measured: Probe, console: Console, code: int, *, is_kept: bool) -> None:
+    rest = measured.trials_left
+    if not rest:
+        return
+    why = say("the time is up", "时间已到") if code == 0 else say("stopped", "已停止")
+    then = say("; the same command goes on", "；再次运行同一命令即可继续") if is_kept else ""
+    console.print(say(f"{why}; {rest} trials are left{then}", f"{why}；还剩 {rest} 次测量{then}"))
 
 
 def _rest(seconds: float | None) -> str:

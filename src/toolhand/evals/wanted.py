@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import toolhand.evals.bfcl_rules  # noqa: F401 - registers its matcher
+from toolhand.arguments.suggest import closest
 from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.language import say
 from toolhand.core.messages import Message, Text, ToolCall, ToolResult, Value
@@ -19,6 +20,8 @@ from toolhand.toolset import Toolset
 
 ANY_OTHERS: Final = "..."
 """The key in a call's arguments that lets others be sent too."""
+
+_PLAIN: Final = ("string", "integer", "number", "boolean")
 
 
 def read_expectation(
@@ -90,8 +93,25 @@ def _arguments(spot: Spot, tool: Tool | None) -> Arguments:
                 f"'{tool.name}' has no parameter '{name}'; it has: {names}",
                 f"“{tool.name}”没有参数“{name}”；它的参数：{names}",
             )
+    for name, item in spot.items():
+        _check_matcher(item, tool.properties.get(name, {}) if tool is not None else {})
     matchers = {name: compiled(item) for name, item in spot.items() if name != ANY_OTHERS}
     return Arguments(fields=matchers, is_open=ANY_OTHERS in fields)
+
+
+def _check_matcher(spot: Spot, schema: Any) -> None:
+    """Refuses an object in the place of a plain value: it is a matcher that is misspelt, and would match nothing."""
+    kind = schema.get("type") if isinstance(schema, Mapping) else None
+    if kind not in _PLAIN or not isinstance(spot.value, Mapping) or set(spot.value) & set(MATCHERS):
+        return
+    key = str(next(iter(spot.value), ""))
+    near = closest(key, list(MATCHERS))
+    hint = say(f"; did you mean '{near}'?", f"；是否想写“{near}”？") if near else ""
+    known = ", ".join(MATCHERS)
+    spot.fail(
+        f"there is no matcher '{key}'{hint} There is: {known}",
+        f"没有匹配器“{key}”{hint}可用的有：{known}",
+    )
 
 
 def _is_closed(tool: Tool) -> bool:

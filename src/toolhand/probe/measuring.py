@@ -27,6 +27,9 @@ RUNGS: Final = ("native", "constrained_first", "json", "template", "react")
 MORE_RUNGS: Final = ("constrained",)
 """What is tried only where it is named: first turns are the same as on one of the others."""
 
+_OF_THE_TASK: Final = frozenset({ModelFault.CONTEXT_OVERFLOW, ModelFault.CONTENT_FILTER, ModelFault.GARBLED})
+"""Failures that say nothing about the next task: a prompt too long or not allowed, a call that the provider could not read."""
+
 _DOUBTS_ALL: Final = 1e-9
 """A threshold that no call falls below: doubts are looked into, and nothing follows from them while measuring."""
 
@@ -40,6 +43,7 @@ class Probe:
         tasks: the suite by default.
         seconds: after which no further trial is begun; None for no bound.
         clock: tells seconds.
+        earlier: what a measurement that was stopped had come to; it is not measured again.
     """
 
     def __init__(
@@ -50,12 +54,16 @@ class Probe:
         tasks: Sequence[Task] | None = None,
         seconds: float | None = None,
         clock: Callable[[], float] = time.monotonic,
+        earlier: Sequence[Trial] = (),
     ) -> None:
         self.model = model
         self.rungs = tuple(rungs)
         self.tasks = tuple(tasks) if tasks is not None else suite()
-        self.trials: list[Trial] = []
-        self.dropped: dict[str, str] = {}
+        known = {task.id for task in self.tasks}
+        self.trials: list[Trial] = [
+            trial for trial in earlier if trial.rung in rungs and trial.task.id in known
+        ]
+        self.dropped: dict[str, str] = {trial.rung: trial.failure for trial in self.trials if trial.failure}
         """Rungs that were left out, with the reason: "worse" or what the server said."""
         self._seconds, self._clock = seconds, clock
         self._begun: float | None = None
@@ -68,8 +76,12 @@ class Probe:
     @property
     def trials_left(self) -> int:
         """How many trials are to come, if no more rungs are left out."""
-        done = {(trial.task.id, trial.rung) for trial in self.trials}
+        done = self._done
         return sum((task.id, rung) not in done for task in self.tasks for rung in self.left)
+
+    @property
+    def _done(self) -> set[tuple[str, str]]:
+        return {(trial.task.id, trial.rung) for trial in self.trials}
 
     @property
     def seconds_left(self) -> float | None:
@@ -86,11 +98,13 @@ class Probe:
         """Measures, and gives each trial as it ends.
 
         Raises:
-            ModelError: when the server cannot be reached at all.
+            ModelError: when the server cannot be reached, or gives nothing that could be judged. What was measured stays.
         """
         self._begun = self._clock()
         for task in self.tasks:
             for rung in self.left:
+                if (task.id, rung) in self._done:
+                    continue
                 if self._seconds is not None and self._spent() > self._seconds:
                     return
                 trial = await self._trial(task, rung)
@@ -108,11 +122,18 @@ class Probe:
             if asker.is_right and task.calls_then:
                 await asker.second_step()
         except ModelError as error:
+            if error.fault in _OF_THE_TASK and self._may_pass():
+                problems = (*asker.trial.problems, error.fault.value)
+                return replace(asker.trial, problems=problems, seconds=self._clock() - begun)
             if error.fault != ModelFault.REFUSED:
                 raise
             return Trial(task=task, rung=rung, is_right=False, failure=str(error))
         seconds = self._clock() - begun
         return replace(asker.trial, is_right=asker.is_right, seconds=seconds)
+
+    def _may_pass(self) -> bool:
+        """Whether a task that failed may have been at fault itself: others were answered, or each rung had fewer than two."""
+        return len(self.trials) < 2 * len(self.rungs) or any(trial.usage.requests for trial in self.trials)
 
 
 class _Asker:

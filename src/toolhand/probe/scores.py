@@ -154,13 +154,18 @@ def _chance(wins: int, of: int) -> float:
     return sum(comb(of, k) for k in range(wins + 1)) / float(2**of)
 
 
-def recommended(found: Sequence[Score], *, remark: str = "") -> Profile:
+def recommended(found: Sequence[Score], *, remark: str = "") -> Profile | None:
     """The profile that follows from scores: the best rung first, the others to step down to in their order.
 
     Args:
         found: the scores, the best first.
         remark: where the profile says that it comes from.
+
+    Returns:
+        None where no call was right on any rung: nothing follows from that.
     """
+    if not any(score.needing[0] for score in found):
+        return None
     best = found[0]
     rungs = [score.rung for score in found if score.called >= best.called * _WORTH_CLIMBING]
     fit = next((score.least_sure for score in found if score.least_sure), 0.0)

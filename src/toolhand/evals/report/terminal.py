@@ -17,6 +17,10 @@ from toolhand.evals.summary import Comparison, by_tag, figures
 
 MOST_FAILURES = 20
 
+_NO_LIMIT = 1_000_000
+
+_NONE = "–"
+
 
 def show(
     evaluation: Evaluation,
@@ -39,34 +43,51 @@ def show(
     console.print(
         f"[bold]{word('title', language)} {_shown(evaluation.suite)}[/] [dim]{evaluation.id}{state}[/]"
     )
-    console.print(_figures(evaluation, language))
+    _print(console, _figures(evaluation, language))
     tags = _tags(evaluation, language)
     if tags.row_count:
-        console.print(tags)
+        _print(console, tags)
     if comparisons:
-        console.print(_comparisons(comparisons, language))
+        _print(console, _comparisons(comparisons, language))
     _failures(evaluation, console, language, most_failures)
 
 
+def _print(console: Console, table: Table) -> None:
+    """Prints a table of which no figure is cut: a terminal folds, a pipe or file gets whole lines."""
+    for column in table.columns:
+        column.overflow = "fold"
+    if not console.is_terminal:
+        console.width = _NO_LIMIT
+    console.print(table)
+
+
 def _figures(evaluation: Evaluation, language: Language) -> Table:
-    table = Table(box=None, pad_edge=False)
-    keys = ("subject", "passed", "calls", "silence", "wrong_calls", "tokens", "seconds", "cost")
-    for key in (*keys, "errors", "no_record"):
-        table.add_column(word(key, language), justify="left" if key == "subject" else "right")
+    keys = ("subject", "passed", "calls", "silence", "wrong_calls", "tokens", "seconds")
+    more = ("cost", "errors", "no_record")  # left out where they tell nothing: a terminal has little room
+    rows = []
     for subject in evaluation.subjects:
         told = figures(evaluation, subject)
-        table.add_row(
-            _shown(subject.label),
-            f"[bold]{_rate(told.passed)}[/]",
-            _rate(told.calls),
-            _rate(told.silence),
-            number(told.wrong_calls, 1),
-            number(told.tokens),
-            f"{number(told.seconds, 2)} ({number(told.slow_seconds, 2)})",
-            money(told.cost, told.currency),
-            str(told.errors or "–"),
-            str(told.no_record or "–"),
+        rows.append(
+            (
+                _shown(subject.label),
+                f"[bold]{_rate(told.passed)}[/]",
+                _rate(told.calls),
+                _rate(told.silence),
+                number(told.wrong_calls, 1),
+                number(told.tokens),
+                f"{number(told.seconds, 2)} ({number(told.slow_seconds, 2)})",
+                money(told.cost, told.currency),
+                str(told.errors or _NONE),
+                str(told.no_record or _NONE),
+            )
         )
+    table = Table(box=None, pad_edge=False)
+    columns = [(key, cells) for key, *cells in zip((*keys, *more), *rows, strict=True)]
+    columns = [(key, cells) for key, cells in columns if key in keys or set(cells) != {_NONE}]
+    for key, _ in columns:
+        table.add_column(word(key, language), justify="left" if key == "subject" else "right")
+    for row in zip(*(cells for _, cells in columns), strict=True):
+        table.add_row(*row)
     return table
 
 
