@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from tests.models.conftest import completion, event, no_wait, piece
 from tests.models.speakers import KEY
 from tests.models.test_protocols import REQUEST, asked, streamed
 from toolhand.core.errors import ModelError, ModelFault, SettingsError
-from toolhand.core.messages import ModelRequest, user
+from toolhand.core.messages import ModelRequest, Sampling, user
+from toolhand.models.announcing import heard_by
 from toolhand.models.connections import Retries, Timeouts
 from toolhand.models.faults import wait_in
 from toolhand.models.openai import connect as openai
+from toolhand.models.refused_settings import refused_setting
 from toolhand.models.resolve import resolve
 from toolhand.models.wire import output
 from toolhand.models.wires.anthropic import AnthropicWire
@@ -63,6 +67,42 @@ async def test_total_holds_before_the_first_byte_too(serve_raw: Any) -> None:
         await model.complete(PLAIN)
     assert caught.value.fault is ModelFault.TIMEOUT
     await model.close()
+
+
+@pytest.mark.parametrize("streams", [False, True])
+async def test_a_setting_that_the_model_does_not_take_is_left_out_from_then_on(
+    server, speaker, made, streams
+):
+    said = "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported."
+    refused = web.json_response(speaker.error(400, said), status=400)
+    server.answers = [lambda: refused, speaker.events("好") if streams else speaker.whole("好")]
+    model, heard = made(), []
+    request = replace(PLAIN, sampling=Sampling(temperature=0.0, top_p=0.5))
+    with heard_by(heard.append):
+        assert (await asked(model, streams, request)).text == "好"
+        assert (await asked(model, streams, request)).text == "好"
+    sent = [json.dumps(body) for _, _, body in server.requests]
+    assert ["temperature" in body for body in sent] == [True, False, False]
+    assert all("0.5" in body for body in sent), "the rest stays"
+    assert len(heard) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("invalid temperature: only 1 is allowed for this model", "temperature"),
+        ("`temperature` is deprecated for this model.", "temperature"),
+        ("`temperature` and `top_p` cannot both be specified for this model. Please use only one.", "top_p"),
+        ("Unknown field random_seed", "seed"),
+        ("the tool read_temperature has an invalid schema", None),
+        ("temperature", None),
+    ],
+)
+def test_which_setting_is_refused(said, name):
+    sampling = Sampling(temperature=0.0, top_p=0.5, seed=1)
+    assert refused_setting(ModelError(said, fault=ModelFault.REFUSED), sampling) == name
+    assert refused_setting(ModelError(said, fault=ModelFault.REFUSED), Sampling()) is None
+    assert refused_setting(ModelError(said, fault=ModelFault.FAILED), sampling) is None
 
 
 def streaming(*events: bytes) -> Any:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from toolhand import __version__
 from toolhand.cli.shown import print_table, screen, shown
 from toolhand.cli.words import say
 from toolhand.core import plugins
@@ -73,7 +74,7 @@ def probe(
             )
         )
     found = resolve(model)
-    kept = None if dry_run else Kept(found)
+    kept = None if dry_run else Kept(found, version=__version__)
     earlier = [] if kept is None or fresh else kept.trials()
     measured = Probe(found, rungs=tuple(protocol or RUNGS), seconds=minutes * 60, earlier=earlier)
     if kept is not None:

@@ -31,6 +31,7 @@ from toolhand.models.refusals import (
     unreachable,
     without_secrets,
 )
+from toolhand.models.refused_settings import refused_setting
 from toolhand.models.wires import Incoming, Wire
 
 MOST_BYTES: Final = 64 * 1024 * 1024
@@ -100,6 +101,7 @@ class RemoteModel:
         self._timeouts = timeouts or Timeouts()
         self._retries = retries or Retries()
         self._sleep = sleep
+        self._refused: set[str] = set()
         self._connections = Connections(self._base, connect_timeout=self._timeouts.connect)
 
     @property
@@ -116,12 +118,17 @@ class RemoteModel:
         Raises:
             ModelError: when the server cannot be reached, refuses, or answers with something else than a reply.
         """
+        request = self._suited(request)
         body = self.wire.body(request, streams=False)
         for attempts_made in count(1):
             try:
                 return self._signed(await self._complete_once(body, request))
             except ModelError as error:
                 self._hide_secrets(error)
+                if self._learns(error, request, attempts_made):
+                    request = self._suited(request)
+                    body = self.wire.body(request, streams=False)
+                    continue
                 delay = self._retries.delay(attempts_made, error)
                 if delay is None:
                     raise
@@ -137,6 +144,7 @@ class RemoteModel:
         Raises:
             ModelError: as `complete`, and when the stream is cut.
         """
+        request = self._suited(request)
         body = self.wire.body(request, streams=True)
         for attempts_made in count(1):
             has_given = False
@@ -147,6 +155,10 @@ class RemoteModel:
                         yield piece if isinstance(piece, TextDelta) else self._signed(piece)
             except ModelError as error:
                 self._hide_secrets(error)
+                if self._learns(error, request, attempts_made):
+                    request = self._suited(request)
+                    body = self.wire.body(request, streams=True)
+                    continue
                 delay = self._retries.delay(attempts_made, error)
                 if has_given or delay is None:
                     raise
@@ -163,6 +175,22 @@ class RemoteModel:
         """The output with who gave it; a provider's own part belongs to this model's name."""
         opaque = None if output.opaque is None else replace(output.opaque, source=self.name)
         return replace(output, model=self.name, opaque=opaque)
+
+    def _learns(self, error: ModelError, request: ModelRequest, attempts_made: int) -> bool:
+        """Whether an error says which setting to leave out; it is left out from now on."""
+        name = refused_setting(error, request.sampling)
+        if name is None:
+            return False
+        self._refused.add(name)
+        self._announce(error, attempts_made, 0.0)
+        return True
+
+    def _suited(self, request: ModelRequest) -> ModelRequest:
+        """The request without the settings that the server refused before."""
+        if not self._refused:
+            return request
+        sampling = replace(request.sampling, **dict.fromkeys(self._refused))
+        return replace(request, sampling=sampling)
 
     def _hide_secrets(self, error: ModelError) -> None:
         """Takes out of an error what was sent as a key: some servers repeat it in their words."""

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Any, Final
 
-from toolhand import __version__
 from toolhand.core.messages import Usage
 from toolhand.ladder.profile import profile_path
 from toolhand.models import Model
@@ -25,18 +24,20 @@ class Kept:
 
     Args:
         model: the model; the file lies beside its profile.
+        version: of the package: prompts of another one are others.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, *, version: str) -> None:
+        self._head = json.dumps({_SUITE: f"{version} {_fingerprint()}"})
         self.path = profile_path(model).with_suffix(".trials.jsonl")
 
     def trials(self) -> list[Trial]:
         """What was measured before; nothing where it was another suite, or cannot be read."""
         try:
             head, *lines = self.path.read_text("utf-8").splitlines()
-            if json.loads(head).get(_SUITE) != _mark():
-                return []
-        except (OSError, ValueError, AttributeError):
+        except (OSError, ValueError):
+            return []
+        if head != self._head:
             return []
         tasks = {task.id: task for task in suite()}
         found: dict[tuple[str, str], Trial] = {}
@@ -57,7 +58,7 @@ class Kept:
         with contextlib.suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("a", encoding="utf-8") as file:
-                head = "" if file.tell() else json.dumps({_SUITE: _mark()}) + "\n"
+                head = "" if file.tell() else f"{self._head}\n"
                 file.write(f"{head}{_written(trial)}\n")
 
     def drop(self) -> None:
@@ -66,9 +67,9 @@ class Kept:
             self.path.unlink()
 
 
-def _mark() -> str:
+def _fingerprint() -> str:
     text = files("toolhand.probe").joinpath("suite.json").read_bytes()
-    return f"{__version__} {hashlib.sha256(text).hexdigest()[:16]}"
+    return hashlib.sha256(text).hexdigest()[:16]
 
 
 def _written(trial: Trial) -> str:
