@@ -139,14 +139,7 @@ def _write(measured: Probe, ranked: list[Score], profile: Profile, console: Cons
 def _measure(measured: Probe, kept: Kept | None) -> int:
     """Runs the probe with a progress bar; the exit code. Whatever ends it, what was measured stays."""
     console = screen(is_err=True)
-    if measured.trials:
-        count = len(measured.trials)
-        console.print(
-            say(
-                f"going on after {count} trials that were kept; --fresh begins anew",
-                f"从已保存的 {count} 次测量继续；--fresh 重新开始",
-            )
-        )
+    _tell_earlier(measured, console)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -189,6 +182,16 @@ def _measure(measured: Probe, kept: Kept | None) -> int:
         kept.drop()
     _tell_rest(measured, console, code, is_kept=kept is not None)
     return code
+
+
+def _tell_earlier(measured: Probe, console: Console) -> None:
+    if count := len(measured.trials):
+        console.print(
+            say(
+                f"going on after {count} trials that were kept; --fresh begins anew",
+                f"从已保存的 {count} 次测量继续；--fresh 重新开始",
+            )
+        )
 
 
 def _tell_rest(measured: Probe, console: Console, code: int, *, is_kept: bool) -> None:
