@@ -165,6 +165,41 @@ def test_no_folder_is_left(run: Any, sandbox: str) -> None:
     assert not list(Path(tempfile.gettempdir()).glob("toolhand-sandbox-*/w*/a.txt"))
 
 
+KEPT = """
+import mmap, os, time
+held = []
+os.mkdir("closed", 0o300)
+for number in range(8):
+    {made}
+    file.write(bytes(32 << 20))
+    file.flush()
+    {then}
+time.sleep(1)
+print("all of it")
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "then"),
+    [
+        ("file = open('a', 'w+b'); os.unlink('a')", "held.append(file)"),
+        ("file = os.fdopen(os.open('.', os.O_TMPFILE | os.O_RDWR), 'w+b')", "held.append(file)"),
+        (
+            "file = open('a', 'w+b'); os.unlink('a')",
+            "held.append(mmap.mmap(file.fileno(), 4096)); file.close()",
+        ),
+        ("file = open('closed/%d' % number, 'wb')", "file.close()"),
+    ],
+    ids=["unlinked", "never named", "only mapped", "in a closed folder"],
+)
+def test_files_that_cannot_be_seen_count_too(made: str, then: str, run: Any, sandbox: str) -> None:
+    if sandbox == "monty":
+        pytest.skip("it has no files")
+    outcome = run(KEPT.format(made=made, then=then), limits=Limits(seconds=60))
+    assert outcome.error is not None
+    assert "all of it" not in outcome.output
+
+
 FORKED = """
 pid = None
 def ask(number):

@@ -98,12 +98,13 @@ def libc_call(name: str, *arguments: object) -> None:
         raise OSError(ctypes.get_errno(), f"{name}: {os.strerror(ctypes.get_errno())}")
 
 
-def become_nobody(uid: int, *, ends_with_parent: bool = True) -> None:
+def become_nobody(uid: int, *, ends_with_parent: bool = True, is_seen: bool = False) -> None:
     """Gives up everything that a user or root may do: groups, ids, capabilities, and ways to get them back.
 
     Args:
         uid: the user to become where this process may choose.
         ends_with_parent: whether it is killed when what forked it ends.
+        is_seen: whether its user may look at what it holds open, as whoever watches its files has to.
     """
     if os.geteuid() == 0:
         for capability in range(64):
@@ -117,7 +118,7 @@ def become_nobody(uid: int, *, ends_with_parent: bool = True) -> None:
     # After the last change of ids, which clears it: whoever forked this process takes it along when it ends.
     if ends_with_parent:
         control(_PDEATHSIG, signal.SIGKILL)
-    if control(_NO_NEW_PRIVS, 1) or control(_DUMPABLE, 0):
+    if control(_NO_NEW_PRIVS, 1) or control(_DUMPABLE, int(is_seen)):
         raise OSError(ctypes.get_errno(), "prctl was refused")
 
 
@@ -130,7 +131,7 @@ def limit(room: Room) -> None:
         resource.RLIMIT_CPU: room.cpu_seconds,
         resource.RLIMIT_FSIZE: room.files_mb * 2**20,
         resource.RLIMIT_NOFILE: 256,
-        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_CORE: 1,  # none, also where the system hands them to a program: to that 0 is no bound
         resource.RLIMIT_MEMLOCK: 0,
         resource.RLIMIT_MSGQUEUE: 0,
         resource.RLIMIT_STACK: 8 * 2**20,

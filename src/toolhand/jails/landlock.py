@@ -48,7 +48,8 @@ def enter(room: Room, tell: Callable[[], None] = lambda: None) -> None:
         _allow(rules, room.program, _READ | _EXECUTE)
         _allow(rules, _loader(), _READ | _EXECUTE)
     # What started a program of its own may have done so from a thread that ends sooner.
-    become_nobody(NOBODY if _is_open_to_all(room) else 0, ends_with_parent=not room.program)
+    uid = NOBODY if _is_open_to_all(room) else 0
+    become_nobody(uid, ends_with_parent=not room.program, is_seen=bool(room.work))
     limit(room)
     call(_RESTRICT, rules, 0)
     os.close(rules)

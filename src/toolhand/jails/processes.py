@@ -8,6 +8,7 @@ import os
 import select
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import sysconfig
@@ -88,33 +89,63 @@ class Child:
                 os.close(descriptor)
 
     def is_too_big(self) -> bool:
-        """Whether it has more threads than it may, or its folder holds more; a file system in memory has a bound of its own."""
-        return self._threads > _MOST_THREADS or (bool(self.work) and self._is_full())
-
-    @property
-    def _threads(self) -> int:
-        """How many threads it has. No limit of the kernel's counts those of one process."""
+        """Whether it has more threads than it may, or its files hold more; a file system in memory has a bound of its own."""
         with contextlib.suppress(OSError, ValueError, StopIteration):
             facts = Path(f"/proc/self/fdinfo/{self.process}").read_text("ascii").splitlines()
             pid = next(fact.split()[1] for fact in facts if fact.startswith("Pid:"))
-            return int(Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rsplit(")", 1)[1].split()[17])
-        return 0
+            if _threads(pid) > _MOST_THREADS:
+                return True
+            return bool(self.work) and self._is_full(_unnamed_bytes(pid, self.files_mb * 2**20))
+        return bool(self.work) and self._is_full(0)
 
-    def _is_full(self) -> bool:
-        size, count, waiting = 0, 0, [self.work]
+    def _is_full(self, size: int) -> bool:
+        count, waiting = 0, [self.work]
+        if size > self.files_mb * 2**20:
+            return True
         while waiting:
             folder = waiting.pop()
-            with contextlib.suppress(OSError), os.scandir(folder) as entries:
-                for entry in entries:
-                    count += 1
-                    size += entry.stat(follow_symlinks=False).st_blocks * 512
-                    if size > self.files_mb * 2**20 or count > _MOST_FILES:
-                        return True
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
+            try:
+                with os.scandir(folder) as entries:
+                    for entry in entries:
+                        count += 1
+                        with contextlib.suppress(FileNotFoundError):
+                            size += entry.stat(follow_symlinks=False).st_blocks * 512
+                        if size > self.files_mb * 2**20 or count > _MOST_FILES:
+                            return True
+                        if entry.is_dir(follow_symlinks=False):
+                            waiting.append(entry.path)
+            except FileNotFoundError:
+                pass
+            except PermissionError:  # it closed a folder to this user, and may go on writing there
+                return True
             if len(folder) > _LONGEST_PATH:
                 return True
         return False
+
+
+def _threads(pid: str) -> int:
+    """How many threads a process has. No limit of the kernel's counts those of one process."""
+    return int(Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rsplit(")", 1)[1].split()[17])
+
+
+def _unnamed_bytes(pid: str, most: int) -> int:
+    """How much of the disk a process holds in files that have no name any more.
+
+    Args:
+        pid: the process.
+        most: what a file can hold at most; one that is only mapped counts so much, as its size cannot be seen.
+    """
+    held: dict[int, int] = {}
+    for fact in Path(f"/proc/{pid}/maps").read_text("utf-8", "replace").splitlines():
+        if fact.endswith(" (deleted)") and (inode := int(fact.split()[4])):
+            held[inode] = most
+    with os.scandir(f"/proc/{pid}/fd") as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                found = entry.stat()
+                if stat.S_ISREG(found.st_mode) and not found.st_nlink:
+                    held[found.st_ino] = found.st_blocks * 512
+    return sum(held.values())
 
 
 class Zygote:
