@@ -74,41 +74,68 @@ def _anything(_: Any) -> bool:
     return True
 
 
-_KINDS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
-    "text": (lambda value: isinstance(value, str) and bool(value.strip()), "a string that says something"),
-    "user": (lambda value: isinstance(value, str), "a string"),
+_KINDS: Final[Mapping[str, tuple[Callable[[Any], bool], tuple[str, str]]]] = {
+    "text": (
+        lambda value: isinstance(value, str) and bool(value.strip()),
+        ("a string that says something", "有内容的字符串"),
+    ),
+    "user": (lambda value: isinstance(value, str), ("a string", "字符串")),
     "session": (
         lambda value: value is None or isinstance(value, str | Session),
-        "a name or a Session",
+        ("a name or a Session", "名字或 Session"),
     ),
-    "permissions": (_is_names, 'a list of names, such as ["orders:write"]'),
-    "roles": (_is_names, 'a list of names, such as ["clerk"]'),
-    "limits": (lambda value: value is None or isinstance(value, Limits), "a Limits, such as Limits(turns=5)"),
+    "permissions": (
+        _is_names,
+        ('a list of names, such as ["orders:write"]', '名称列表，例如 ["orders:write"]'),
+    ),
+    "roles": (_is_names, ('a list of names, such as ["clerk"]', '名称列表，例如 ["clerk"]')),
+    "limits": (
+        lambda value: value is None or isinstance(value, Limits),
+        ("a Limits, such as Limits(turns=5)", "Limits，例如 Limits(turns=5)"),
+    ),
     "history": (
         lambda value: value is None or isinstance(value, History),
-        "a History, such as History(tokens=8_000)",
+        ("a History, such as History(tokens=8_000)", "History，例如 History(tokens=8_000)"),
     ),
     "message_history": (
         lambda value: isinstance(value, Sequence) and not isinstance(value, str),
-        "a list of messages",
+        ("a list of messages", "消息列表"),
     ),
-    "facts": (lambda value: isinstance(value, Mapping), "a dict of values by the names in Injected"),
-    "on_event": (lambda value: value is None or callable(value), "a function that takes an event"),
-    "tool_choice": (_is_choice, '"auto", "required", "none", a tool\'s name, or a list of names'),
-    "language": (lambda value: value in (None, "en", "zh"), '"en" or "zh"'),
+    "facts": (
+        lambda value: isinstance(value, Mapping),
+        ("a dict of values by the names in Injected", "以 Injected 中的名字为键的 dict"),
+    ),
+    "on_event": (
+        lambda value: value is None or callable(value),
+        ("a function that takes an event", "接收事件的函数"),
+    ),
+    "tool_choice": (
+        _is_choice,
+        (
+            '"auto", "required", "none", a tool\'s name, or a list of names',
+            '"auto"、"required"、"none"、工具名或名称列表',
+        ),
+    ),
+    "language": (lambda value: value in (None, "en", "zh"), ('"en" or "zh"', '"en" 或 "zh"')),
     "protocol": (
         lambda value: isinstance(value, str) or hasattr(value, "render"),
-        'a protocol\'s name, such as "json", or an object with render and reader',
+        (
+            'a protocol\'s name, such as "json", or an object with render and reader',
+            '协议名，例如 "json"，或带有 render 和 reader 的对象',
+        ),
     ),
     "choose": (
         lambda value: value is None or isinstance(value, Choose) or (type(value) is int and value > 0),
-        "a number of tools, or a Choose, such as Choose(k=10)",
+        ("a number of tools, or a Choose, such as Choose(k=10)", "工具的数量，或 Choose，例如 Choose(k=10)"),
     ),
-    "sinks": (_is_callables, "a list of functions that take an event and a context"),
-    "policies": (lambda value: value is None or _is_callables(value), "a list of policies"),
+    "sinks": (
+        _is_callables,
+        ("a list of functions that take an event and a context", "函数列表，每个接收事件和上下文"),
+    ),
+    "policies": (lambda value: value is None or _is_callables(value), ("a list of policies", "策略列表")),
     "sampling": (
         lambda value: value is None or isinstance(value, Sampling),
-        "a Sampling, such as Sampling(temperature=0)",
+        ("a Sampling, such as Sampling(temperature=0)", "Sampling，例如 Sampling(temperature=0)"),
     ),
 }
 
@@ -124,11 +151,16 @@ def check_values(where: str, **values: Any) -> None:
         SettingsError: naming the option, what it is, and what came.
     """
     for name, value in values.items():
-        fits, what = _KINDS.get(name, (_anything, ""))
+        fits, what = _KINDS.get(name, (_anything, ("", "")))
         if not fits(value):
             came = repr(value)
             shown = came if len(came) <= 60 else f"{came[:60]}…"
-            raise SettingsError(f"{where}: {name} is {what}, and this is {shown}")
+            raise SettingsError(
+                say(
+                    f"{where}: {name} is {what[0]}, and this is {shown}",
+                    f"{where}：{name} 应是{what[1]}，而这是 {shown}",
+                )
+            )
 
 
 def refuse_unknown(where: str, options: Iterable[str], known: Collection[str]) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from toolhand.choosing.index import fields_of
 from toolhand.choosing.words import LONGEST, spaced
 from toolhand.core.errors import MissingExtraError
+from toolhand.core.language import say
 from toolhand.core.tools import Tool
 from toolhand.models.embeddings import Embeddings
 
@@ -96,5 +97,5 @@ def load_numpy() -> Any:
     try:
         import numpy as np  # noqa: PLC0415 - an extra
     except ImportError:
-        raise MissingExtraError("vectors", "choosing tools by vectors") from None
+        raise MissingExtraError("vectors", say("choosing tools by vectors", "按向量选择工具")) from None
     return np

@@ -192,7 +192,7 @@ def answer(agent: Agent, question: str, show: Show | None, **options: Any) -> Ru
             if show is not None:
                 show.close()
         if finished is None:  # pragma: no cover - the stream ends with it or raises
-            raise RuntimeError("the run ended without a result")
+            raise RuntimeError(say("the run ended without a result", "运行结束但没有结果"))
         return finished
 
     return run_blocking(drive())

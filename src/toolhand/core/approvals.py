@@ -168,8 +168,11 @@ def checked(decision: object, what: str) -> Decision:
     """
     if isinstance(decision, Edit) and not isinstance(decision.arguments, Mapping):
         raise SettingsError(
-            f"{what} is an Edit whose arguments are a {type(decision.arguments).__name__}: "
-            "give all the arguments as a dict, Edit({...})"
+            say(
+                f"{what} is an Edit whose arguments are a {type(decision.arguments).__name__}: "
+                "give all the arguments as a dict, Edit({...})",
+                f"{what}是 Edit，但它的参数是 {type(decision.arguments).__name__}：请用 dict 给出全部参数，Edit({{...}})",
+            )
         )
     if isinstance(decision, Mapping) and "decision" in decision:
         raise SettingsError(
@@ -280,8 +283,12 @@ def decision_from_json(value: Mapping[str, Any]) -> Decision:
             return Edit(dict(arguments), by=_by(value))
         case _:
             raise SettingsError(
-                'a decision is {"decision": "approve"}, {"decision": "deny", "reason": …} '
-                'or {"decision": "edit", "arguments": {…}}'
+                say(
+                    'a decision is {"decision": "approve"}, {"decision": "deny", "reason": …} '
+                    'or {"decision": "edit", "arguments": {…}}',
+                    '决定应写成 {"decision": "approve"}、{"decision": "deny", "reason": …} '
+                    '或 {"decision": "edit", "arguments": {…}}',
+                )
             )
 
 

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias
 
 from toolhand.core.errors import ToolDefinitionError
+from toolhand.core.language import say
 
 Effect = Literal["reads", "writes", "destroys"]
 
@@ -43,7 +44,12 @@ class Breaker:
 
     def __post_init__(self) -> None:
         if self.failures < 1 or self.cooldown <= 0:
-            raise ToolDefinitionError("a breaker needs failures of at least 1 and a cooldown above 0 seconds")
+            raise ToolDefinitionError(
+                say(
+                    "a breaker needs failures of at least 1 and a cooldown above 0 seconds",
+                    "Breaker 的 failures 至少为 1，cooldown 必须大于 0 秒",
+                )
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,8 +156,12 @@ class Tool:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the function itself, as if it had not been decorated."""
         if self.function is None:
-            msg = f"tool '{self.name}' is only declared: it has no function to run"
-            raise TypeError(msg)
+            raise TypeError(
+                say(
+                    f"tool '{self.name}' is only declared: it has no function to run",
+                    f"工具“{self.name}”只有声明：没有可以执行的函数",
+                )
+            )
         return self.function(*args, **kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> Tool:

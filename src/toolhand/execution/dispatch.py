@@ -16,7 +16,7 @@ from toolhand.arguments.settings import BindSettings
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, FatalError, SessionError, StoreError, ToolError, ToolFailure
 from toolhand.core.events import CallCancelled, CallFinished, CallStarted
-from toolhand.core.language import Language
+from toolhand.core.language import Language, say
 from toolhand.core.messages import BoundCall, ToolCall, ToolResult
 from toolhand.core.tools import Tool, ToolChoice
 from toolhand.execution.invoke import invoke
@@ -280,7 +280,10 @@ def _no_result(given: object) -> TypeError:
     """What is wrong where the layers around a tool gave something else than a result."""
     kind = type(given).__name__
     return TypeError(
-        f"a policy returned {kind} instead of a ToolResult: return what `proceed` gives, or `call.answer(…)`"
+        say(
+            f"a policy returned {kind} instead of a ToolResult: return what `proceed` gives, or `call.answer(…)`",
+            f"策略返回了 {kind} 而不是 ToolResult：请返回 `proceed` 给出的结果，或 `call.answer(…)`",
+        )
     )
 
 

@@ -10,6 +10,8 @@ from collections.abc import Coroutine
 from concurrent.futures import CancelledError, Future
 from typing import Any, Final, TypeVar, cast
 
+from toolhand.core.language import say
+
 T = TypeVar("T")
 
 CLEAN_UP_SECONDS: Final = 5.0
@@ -66,7 +68,10 @@ def run_blocking(work: Coroutine[Any, Any, T]) -> T:
     if threading.current_thread().name == "toolhand-sync":
         work.close()
         raise RuntimeError(
-            "the synchronous face was called from inside an async tool: await the async one instead"
+            say(
+                "the synchronous face was called from inside an async tool: await the async one instead",
+                "在 async 工具中调用了同步接口：请改为 await 异步接口",
+            )
         )
     done: Future[tuple[T, BaseException | None]] = Future()
     tasks: list[asyncio.Task[tuple[T, BaseException | None]]] = []

@@ -17,7 +17,7 @@ from toolhand.arguments.settings import BindSettings
 from toolhand.core import plugins
 from toolhand.core.errors import ModelError, ModelFault, SettingsError
 from toolhand.core.events import SteppedDown, SteppedUp
-from toolhand.core.language import Language
+from toolhand.core.language import Language, say
 from toolhand.core.messages import Message, ModelRequest, Reply, ToolCall
 from toolhand.core.tools import ToolChoice
 from toolhand.ladder.profile import Profile
@@ -263,5 +263,10 @@ def _rung(name: str, profile: Profile) -> ModelProtocol:
     found: ModelProtocol | None = plugins.found("protocols", name, "PROTOCOL")
     if found is None:
         there = plugins.listed("protocols", "PROTOCOL")
-        raise SettingsError(f"{profile.origin}: there is no protocol '{name}'; there is: {there}")
+        raise SettingsError(
+            say(
+                f"{profile.origin}: there is no protocol '{name}'; there is: {there}",
+                f"{profile.origin}：没有协议“{name}”；可用：{there}",
+            )
+        )
     return replace(found, least_sure=profile.least_sure) if isinstance(found, Constrained) else found

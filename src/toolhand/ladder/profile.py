@@ -58,8 +58,12 @@ class Profile:
     def __post_init__(self) -> None:
         if not self.rungs or self.failures < 1 or self.recovery < 1 or not 0 <= self.least_sure < 1:
             raise SettingsError(
-                f"a profile{f' ({self.origin})' if self.origin else ''} needs at least one rung, failures and recovery of at "
-                f"least 1, and a least_sure from 0 to below 1"
+                say(
+                    f"a profile{f' ({self.origin})' if self.origin else ''} needs at least one rung, failures and recovery "
+                    "of at least 1, and a least_sure from 0 to below 1",
+                    f"配置{f'（{self.origin}）' if self.origin else ''}的 rungs 至少要有一个，failures 和 recovery 至少为 1，"
+                    "least_sure 从 0 到 1（不含 1）",
+                )
             )
 
 
@@ -174,9 +178,17 @@ def _made(rows: Mapping[str, Any], *, origin: str) -> Profile:
     known: dict[str, Any] = {}
     for key, value in rows.items():
         if key not in _FIELDS:
-            raise SettingsError(f"{origin}: a profile has no '{key}'; there is: {', '.join(_FIELDS)}")
+            there = ", ".join(_FIELDS)
+            raise SettingsError(
+                say(
+                    f"{origin}: a profile has no '{key}'; there is: {there}",
+                    f"{origin}：配置里没有“{key}”；可用：{there}",
+                )
+            )
         if not _fits(key, value):
-            raise SettingsError(f"{origin}: {key} cannot be {value!r}")
+            raise SettingsError(
+                say(f"{origin}: {key} cannot be {value!r}", f"{origin}：{key} 不能是 {value!r}")
+            )
         known[key] = tuple(value) if key == "rungs" else value
     return Profile(**known, origin=origin)
 

@@ -186,8 +186,18 @@ def _parted(model: str) -> tuple[str, str, str]:
 
 def _url(base: str, model: str) -> URL:
     if not base:
-        raise SettingsError(f"the embedding model '{model}' needs an address: give base_url=…")
+        raise SettingsError(
+            say(
+                f"the embedding model '{model}' needs an address: write 'http://host/v1#model'",
+                f"向量模型“{model}”需要地址：请写 'http://host/v1#model'",
+            )
+        )
     try:
         return URL(base.rstrip("/") + "/embeddings")
     except ValueError:
-        raise SettingsError(f"'{base}' is no address of a server") from None
+        raise SettingsError(
+            say(
+                f"'{base}' is no address of a server: write something like 'http://host:8000/v1'",
+                f"“{base}”不是服务器的地址：请写成例如 'http://host:8000/v1'",
+            )
+        ) from None

@@ -118,8 +118,12 @@ def facts(model: str | Model, **known: Any) -> ModelFacts:
 
 def _with(found: ModelFacts, known: Mapping[str, Any]) -> ModelFacts:
     if unknown := known.keys() - {*_PRICES, *_SIZES}:
+        names, there = ", ".join(sorted(unknown)), ", ".join((*_SIZES, *_PRICES))
         raise SettingsError(
-            f"nothing about a model is called {', '.join(sorted(unknown))}; there is: {', '.join((*_SIZES, *_PRICES))}"
+            say(
+                f"nothing about a model is called {names}; there is: {there}",
+                f"模型数据里没有 {names}；可用：{there}",
+            )
         )
     old = {} if found.price is None else {f.name: getattr(found.price, f.name) for f in fields(Price)}
     row = {name: getattr(found, name) for name in _SIZES} | old | dict(known)
@@ -247,7 +251,10 @@ def _read(file: Path) -> Rows:
     for section, rows in found.items():
         if not isinstance(rows, dict):
             raise SettingsError(
-                f"{file}: '{section}' stands outside a provider's section: write [openai] above it"
+                say(
+                    f"{file}: '{section}' stands outside a provider's section: write [openai] above it",
+                    f"{file}：“{section}”不在任何服务商的小节里：请在它上面写 [openai]",
+                )
             )
         found[section] = {str(key).lower(): value for key, value in rows.items()}
         for name, row in rows.items():
@@ -257,14 +264,20 @@ def _read(file: Path) -> Rows:
 
 def _check(file: Path, section: str, name: str, row: Any) -> None:
     """Refuses a row with a word or a value that nobody would read."""
-    where = f"{file}: {section}, '{name}'"
+    where = say(f"{file}: {section}, '{name}'", f"{file}：{section}，“{name}”")
     if not isinstance(row, dict):
         if name not in ("like", "own", "free", "currency", *_SIZES):
-            raise SettingsError(f'{where} is not a row: write "{name}" = {{ input = 1.0, output = 2.0 }}')
+            row_there = f'"{name}" = {{ input = 1.0, output = 2.0 }}'
+            raise SettingsError(
+                say(f"{where} is not a row: write {row_there}", f"{where}不是一行数据：请写 {row_there}")
+            )
         return
     for key, value in row.items():
         if key not in (*_PRICES, *_SIZES):
-            raise SettingsError(f"{where} has '{key}'; there is: {', '.join((*_SIZES, *_PRICES))}")
+            there = ", ".join((*_SIZES, *_PRICES))
+            raise SettingsError(
+                say(f"{where} has '{key}'; there is: {there}", f"{where}有“{key}”；可用：{there}")
+            )
         is_number = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
         is_whole = isinstance(value, int) and is_number and value > 0
         is_long = (
@@ -272,4 +285,6 @@ def _check(file: Path, section: str, name: str, row: Any) -> None:
         )
         fits = {"currency": isinstance(value, str), "long_prompt": is_long}
         if not fits.get(key, is_whole if key in _SIZES else is_number):
-            raise SettingsError(f"{where}: {key} cannot be {value!r}")
+            raise SettingsError(
+                say(f"{where}: {key} cannot be {value!r}", f"{where}：{key} 不能是 {value!r}")
+            )

@@ -84,7 +84,10 @@ def openapi_tools(
             unusable[0]
             if unusable
             else ToolDefinitionError(
-                "no operation of the OpenAPI document is left to make a tool of: widen the filter"
+                say(
+                    "no operation of the OpenAPI document is left to make a tool of: widen the filter",
+                    "OpenAPI 文档里没有剩下可以做成工具的操作：请放宽筛选条件",
+                )
             )
         )
     return made

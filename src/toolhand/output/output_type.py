@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from toolhand.arguments.bind import bind_arguments
 from toolhand.arguments.settings import BindSettings
 from toolhand.core.errors import ErrorCode, SettingsError, ToolDefinitionError, ToolError, ToolFailure
-from toolhand.core.language import Language
+from toolhand.core.language import Language, say
 from toolhand.core.tools import Tool
 from toolhand.output.candidates import candidates
 from toolhand.tools.schema import describe_type, sentence_of
@@ -77,8 +77,11 @@ class OutputType:
             except ToolDefinitionError as error:
                 reason = error
         raise SettingsError(
-            f"output={self.label} is no type that a model can write as JSON: "
-            "use a basic type, a dataclass, a TypedDict or a pydantic model"
+            say(
+                f"output={self.label} is no type that a model can write as JSON: "
+                "use a basic type, a dataclass, a TypedDict or a pydantic model",
+                f"output={self.label} 不是模型能用 JSON 写出的类型：请用基本类型、dataclass、TypedDict 或 pydantic 模型",
+            )
         ) from reason
 
     @cached_property
@@ -220,9 +223,19 @@ def output_type(annotation: Any, validators: Validator | Sequence[Validator] = (
     """
     given = (validators,) if callable(validators) else tuple(validators)
     if not all(map(callable, given)):
-        raise SettingsError("output_validator is a function that takes the answer, or several")
+        raise SettingsError(
+            say(
+                "output_validator is a function that takes the answer, or several",
+                "output_validator 应是接收答案的函数，或几个这样的函数",
+            )
+        )
     if annotation is None:
         if given:
-            raise SettingsError("output_validator looks at values of output=…, and there is none")
+            raise SettingsError(
+                say(
+                    "output_validator looks at values of output=…, and there is none: give output=… a type",
+                    "output_validator 检查 output=… 的值，但没有 output：请给 output=… 一个类型",
+                )
+            )
         return None
     return annotation if isinstance(annotation, OutputType) else OutputType(annotation, given)

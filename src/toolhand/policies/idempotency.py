@@ -9,6 +9,7 @@ from typing import Final
 from toolhand.core.canonical import digest, same_call
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ToolError
+from toolhand.core.language import say
 from toolhand.core.messages import BoundCall, ToolResult, Value
 from toolhand.core.tools import IDEMPOTENCY_KEY, Tool
 from toolhand.policies import Proceed
@@ -113,7 +114,12 @@ class Idempotency:
 
 def _named(name: object) -> str:
     if name is None or name == "":  # one name for all that have none would make them one errand
-        raise ValueError("idempotency_key gave no name for these arguments: give one that names the errand")
+        raise ValueError(
+            say(
+                "idempotency_key gave no name for these arguments: give one that names the errand",
+                "idempotency_key 没有为这些参数给出名字：请给出能标识这件事的名字",
+            )
+        )
     return str(name)
 
 

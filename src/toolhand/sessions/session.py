@@ -23,7 +23,10 @@ from toolhand.sessions.trimming.window import View, Window
 _LONGEST_NAME: Final = 256
 """In characters. PostgreSQL's indexes take entries of up to 2,700 bytes, and one holds a session's and a user's name."""
 
-_INSIDE: Final = "a tool asked the session of the run that called it: it would wait for itself; give it a session of its own"
+_INSIDE: Final = (
+    "a tool asked the session of the run that called it: it would wait for itself; give it a session of its own",
+    "工具请求了正在调用它的运行所用的会话：这会等待自己；请给它单独的会话",
+)
 
 
 class Session:

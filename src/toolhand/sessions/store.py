@@ -155,7 +155,10 @@ def open_store(store: str | os.PathLike[str] | SessionStore | None = None) -> Se
     if not isinstance(store, str | os.PathLike):
         if not isinstance(store, SessionStore):
             raise SettingsError(
-                f'store is "memory", a file\'s path, "sqlite:///…", "postgresql://…" or a store, not {store!r}'
+                say(
+                    f'store is "memory", a file\'s path, "sqlite:///…", "postgresql://…" or a store, not {store!r}',
+                    f'store 应是 "memory"、文件路径、"sqlite:///…"、"postgresql://…" 或 store 对象，不能是 {store!r}',
+                )
             )
         return store
     name = os.fspath(store)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from toolhand.core.events import TextDelta
+from toolhand.core.language import say
 from toolhand.core.messages import ModelOutput, ModelRequest, RawCall, Usage
 
 Scripted: TypeAlias = "str | ModelOutput | RawCall | Sequence[RawCall] | BaseException"
@@ -28,7 +29,12 @@ class ScriptedModel:
 
     def __init__(self, replies: Script, *, name: str = "scripted", chunk_size: int = 8) -> None:
         if chunk_size < 1:
-            raise ValueError(f"chunk_size must be at least 1, not {chunk_size}")
+            raise ValueError(
+                say(
+                    f"chunk_size must be at least 1, not {chunk_size}",
+                    f"chunk_size 至少为 1，不能是 {chunk_size}",
+                )
+            )
         self.name = name
         self.requests: list[ModelRequest] = []
         self.is_closed = False

@@ -74,8 +74,9 @@ class ToolCollection:
         try:
             return self._by_name[name]
         except KeyError:
+            there = ", ".join(self._by_name) or say("none", "无")
             raise UnknownToolError(
-                f"there is no tool '{name}'; there is: {', '.join(self._by_name) or 'none'}"
+                say(f"there is no tool '{name}'; there is: {there}", f"没有工具“{name}”；可用：{there}")
             ) from None
 
     def __repr__(self) -> str:

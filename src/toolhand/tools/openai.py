@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from toolhand.core.errors import ToolDefinitionError
+from toolhand.core.language import say
 from toolhand.core.tools import EMPTY_PARAMETERS, Tool
 
 
@@ -29,12 +30,20 @@ def _tool(schema: Mapping[str, Any], functions: Mapping[str, Callable[..., Any]]
     inner = schema.get("function", schema)
     name = inner.get("name") if isinstance(inner, Mapping) else None
     if not isinstance(name, str) or not name:
-        raise ToolDefinitionError(f"a tool schema needs a name: {str(schema)[:120]}")
+        shown = str(schema)[:120]
+        raise ToolDefinitionError(
+            say(f"a tool schema needs a name: {shown}", f"工具 schema 需要 name：{shown}")
+        )
     parameters = (
         inner.get("parameters") or inner.get("input_schema") or inner.get("inputSchema") or EMPTY_PARAMETERS
     )
     if not isinstance(parameters, Mapping):
-        raise ToolDefinitionError(f"the parameters of tool '{name}' are not a JSON Schema object")
+        raise ToolDefinitionError(
+            say(
+                f"the parameters of tool '{name}' are not a JSON Schema object",
+                f"工具“{name}”的 parameters 不是 JSON Schema 对象",
+            )
+        )
     if "type" not in parameters and "properties" in parameters:
         parameters = {"type": "object", **parameters}
     return Tool(

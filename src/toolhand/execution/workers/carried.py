@@ -23,6 +23,7 @@ from typing import Annotated, Any, Final, Literal, get_args, get_origin
 import typing_extensions
 
 from toolhand.core.context import RunContext
+from toolhand.core.language import say
 from toolhand.core.tools import Tool
 from toolhand.tools.signature import Injected
 
@@ -97,7 +98,10 @@ class _Packer:
             name = str(instruction.argval)
             if instruction.opname in _CHANGED_GLOBALS:
                 raise CannotTravelError(
-                    f"it changes the global '{name}', and the change would be lost in the other process"
+                    say(
+                        f"it changes the global '{name}', and the change would be lost in the other process",
+                        f"它修改全局变量“{name}”，修改会留在另一个进程里",
+                    )
                 )
             if instruction.opname in _NAMED_GLOBALS and name in scope and name not in named:
                 named[name] = self.value(name, scope[name])
@@ -108,7 +112,9 @@ class _Packer:
             except ValueError as error:
                 if isinstance(error, CannotTravelError):
                     raise
-                raise CannotTravelError(f"it uses '{name}', which has no value yet") from None
+                raise CannotTravelError(
+                    say(f"it uses '{name}', which has no value yet", f"它使用“{name}”，而它还没有值")
+                ) from None
         defaults = function.__defaults__ or ()
         return {
             "number": number,
@@ -139,8 +145,18 @@ class _Packer:
             return {"place": place}
         elif isinstance(value, types.FunctionType):
             return {"function": self.function(value)}
-        what = f"the class '{found.__name__}'" if isinstance(found, type) else f"a {type(found).__name__}"
-        raise CannotTravelError(f"it uses '{name}', {what} that lives in this process alone")
+        raise CannotTravelError(_is_only_here(name, found))
+
+
+def _is_only_here(name: str, found: Any) -> str:
+    if isinstance(found, type):
+        what = say(f"the class '{found.__name__}'", f"类“{found.__name__}”")
+    else:
+        what = say(f"a {type(found).__name__}", type(found).__name__)
+    return say(
+        f"it uses '{name}', {what} that lives in this process alone",
+        f"它使用“{name}”（{what}），只在本进程中",
+    )
 
 
 def _is_constant(value: Any) -> bool:
@@ -192,7 +208,12 @@ def _packed_type(name: str, hint: Any) -> dict[str, Any]:
         return {"generic": importable(origin), "of": parts}
     elif (place := importable(hint)) is not None:
         return {"place": place}
-    raise CannotTravelError(f"its parameter '{name}' has a type that lives in this process alone")
+    raise CannotTravelError(
+        say(
+            f"its parameter '{name}' has a type that lives in this process alone",
+            f"它的参数“{name}”的类型只在本进程中",
+        )
+    )
 
 
 class _Unpacker:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolhand.core.errors import SettingsError, ToolDefinitionError
+from toolhand.core.language import say
 from toolhand.core.tools import Tool
 from toolhand.execution.stopping import is_async
 from toolhand.execution.workers import linux
@@ -47,8 +48,12 @@ def check_isolation(tool: Tool) -> None:
     reason = linux.unsupported()
     if reason:
         raise SettingsError(
-            f"tool '{tool.name}' asks for isolation='process', which cannot be had here: {reason}; use "
-            "isolation='thread' if a call that goes on after its timeout does no harm, or make the tool async"
+            say(
+                f"tool '{tool.name}' asks for isolation='process', which cannot be had here: {reason}; use "
+                "isolation='thread' if a call that goes on after its timeout does no harm, or make the tool async",
+                f"工具“{tool.name}”要求 isolation='process'，这里做不到：{reason}；如果调用超时后继续运行也无害，"
+                "请用 isolation='thread'，或把工具写成 async",
+            )
         )
     define(tool)
 
@@ -62,8 +67,12 @@ def define(tool: Tool) -> Definition:
     function = tool.function
     if is_async(function):
         raise ToolDefinitionError(
-            f"tool '{tool.name}' is async and asks for isolation='process': leave isolation out, since an async tool is "
-            "cancelled at its timeout, or make it a plain function"
+            say(
+                f"tool '{tool.name}' is async and asks for isolation='process': leave isolation out, since an async tool is "
+                "cancelled at its timeout, or make it a plain function",
+                f"工具“{tool.name}”是 async，又要求 isolation='process'：async 工具超时会被取消，"
+                "请去掉 isolation，或改成普通函数",
+            )
         )
     place = importable(function)
     if place is not None:
@@ -72,8 +81,12 @@ def define(tool: Tool) -> Definition:
         carried = pack(_plain_function(function))
     except CannotTravelError as error:
         raise ToolDefinitionError(
-            f"tool '{tool.name}' cannot run in a process of its own, because {error}: move the function to the top level of a "
-            "module that can be imported, hand it what it needs as arguments, or use isolation='thread'"
+            say(
+                f"tool '{tool.name}' cannot run in a process of its own, because {error}: move the function to the top level "
+                "of a module that can be imported, hand it what it needs as arguments, or use isolation='thread'",
+                f"工具“{tool.name}”不能在自己的进程中运行，因为{error}：请把函数移到可导入模块的顶层、"
+                "用参数传入它需要的东西，或用 isolation='thread'",
+            )
         ) from None
     return Definition(
         family=str(getattr(function, "__module__", "")), carried=base64.b64encode(carried).decode()
@@ -85,9 +98,21 @@ def _plain_function(function: Any) -> types.FunctionType:
     if isinstance(function, types.FunctionType):
         return function
     if isinstance(function, types.MethodType):
+        owner = type(function.__self__).__name__
         raise CannotTravelError(
-            f"it is a method of a {type(function.__self__).__name__} that lives in this process alone"
+            say(
+                f"it is a method of a {owner} that lives in this process alone",
+                f"它是 {owner} 的方法，而那个对象只在本进程中",
+            )
         )
     if isinstance(function, functools.partial):
-        raise CannotTravelError("it is a partial, whose arguments live in this process alone")
-    raise CannotTravelError(f"it is a {type(function).__name__} that lives in this process alone")
+        raise CannotTravelError(
+            say(
+                "it is a partial, whose arguments live in this process alone",
+                "它是 partial，其参数只在本进程中",
+            )
+        )
+    kind = type(function).__name__
+    raise CannotTravelError(
+        say(f"it is a {kind} that lives in this process alone", f"它是 {kind}，只在本进程中")
+    )

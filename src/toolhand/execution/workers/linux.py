@@ -15,6 +15,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from toolhand.core.language import say
+
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _SWEEP_SECONDS: Final = 2.0
@@ -25,11 +27,14 @@ _HAS_CHILDREN_FILES: Final = Path("/proc/thread-self/children").exists()
 def unsupported() -> str:
     """Why processes cannot be ended with all their children here, or "" where they can."""
     if sys.platform != "linux":
-        return f"it needs Linux, and this is {sys.platform}"
+        return say(f"it needs Linux, and this is {sys.platform}", f"它需要 Linux，而这里是 {sys.platform}")
     if not (_PROC / "self" / "stat").exists():
-        return "it needs /proc, which is not mounted here"
+        return say("it needs /proc, which is not mounted here", "它需要 /proc，而这里没有挂载")
     if not sys.executable or getattr(sys, "frozen", False):
-        return "it needs a Python interpreter to start, and this program has none beside it (sys.executable)"
+        return say(
+            "it needs a Python interpreter to start, and this program has none beside it (sys.executable)",
+            "它需要启动 Python 解释器，而这个程序旁边没有（sys.executable）",
+        )
     return ""
 
 

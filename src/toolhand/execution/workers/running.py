@@ -9,6 +9,7 @@ from typing import Any
 
 from toolhand.core.context import RunContext
 from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
 from toolhand.core.messages import BoundCall
 from toolhand.core.tools import Tool
 from toolhand.execution.workers.definition import check_isolation, define
@@ -60,9 +61,14 @@ def _process_call(call: BoundCall, filled: Mapping[str, Any], context: RunContex
     injected = {name: filled[name] for name, key in tool.injected.items() if key != "context"}
     for name, value in injected.items():
         if not is_plain(value):
+            kind = type(value).__name__
             raise SettingsError(
-                f"tool '{tool.name}' runs in a process of its own, and what is injected as '{name}' is a "
-                f"{type(value).__name__}, which lives in this one: inject plain values, or use isolation='thread'"
+                say(
+                    f"tool '{tool.name}' runs in a process of its own, and what is injected as '{name}' is a "
+                    f"{kind}, which lives in this one: inject plain values, or use isolation='thread'",
+                    f"工具“{tool.name}”在自己的进程中运行，而注入“{name}”的是 {kind}，只在本进程中："
+                    "请注入普通的值，或用 isolation='thread'",
+                )
             )
     context_parameters = tuple(name for name, key in tool.injected.items() if key == "context")
     is_typed = tool.validate is not None

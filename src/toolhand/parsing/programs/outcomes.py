@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from toolhand.core.errors import SettingsError
-from toolhand.core.language import Language
+from toolhand.core.language import Language, say
 from toolhand.core.messages import ToolCall, ToolResult
 
 Backend = Literal["auto", "monty", "process", "container"]
@@ -56,7 +56,12 @@ class Limits:
         for name, (least, most) in bounds.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-                raise SettingsError(f"Limits: {name} must be from {least:g} to {most:g}, not {value!r}")
+                raise SettingsError(
+                    say(
+                        f"Limits: {name} must be from {least:g} to {most:g}, not {value!r}",
+                        f"Limits：{name} 必须在 {least:g} 到 {most:g} 之间，不能是 {value!r}",
+                    )
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

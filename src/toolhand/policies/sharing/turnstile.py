@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Final, TypeAlias
 
 from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
 
 _PASSAGES: Final[ContextVar[frozenset[object]]] = ContextVar("toolhand_passages", default=frozenset())
 """The passages that the code which asks came through, also in a tool's thread or a task of its own."""
@@ -18,6 +19,7 @@ _PASSAGES: Final[ContextVar[frozenset[object]]] = ContextVar("toolhand_passages"
 _LOOK_SECONDS: Final = 0.5
 """How often one who waits looks whether the loop of the one inside was closed."""
 
+_INSIDE: Final = ("the code that holds the turnstile asked for it again", "持有闸门的代码又请求了它")
 _Place: TypeAlias = "tuple[concurrent.futures.Future[None], asyncio.AbstractEventLoop]"
 
 
@@ -28,10 +30,10 @@ class Turnstile:
     of one loop; where several share it, each leaves by the passage that it entered by.
 
     Args:
-        inside: what is said to code that would wait for itself.
+        inside: what is said to code that would wait for itself, in English and Chinese.
     """
 
-    def __init__(self, inside: str = "the code that holds the turnstile asked for it again") -> None:
+    def __init__(self, inside: tuple[str, str] = _INSIDE) -> None:
         self._said = inside
         self._mutex = threading.Lock()
         self._passage: object | None = None
@@ -70,7 +72,7 @@ class Turnstile:
             if self._passage is None or self._is_lost():
                 self._passage, self._loop = object(), asyncio.get_running_loop()
             elif self.is_inside:
-                raise SettingsError(self._said)
+                raise SettingsError(say(*self._said))
             else:
                 place = (concurrent.futures.Future[None](), asyncio.get_running_loop())
                 self._waiting.append(place)

@@ -12,6 +12,7 @@ from typing import Final
 
 from toolhand.arguments.settings import BindSettings
 from toolhand.core.errors import ErrorCode, SettingsError, ToolError
+from toolhand.core.language import say
 from toolhand.core.messages import FinishReason, Fix, RawCall, Reply, ToolCall
 from toolhand.core.tools import Tool
 from toolhand.parsing.costs import fix
@@ -100,7 +101,10 @@ class CodeReader(TextReader):
     def __init__(self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings) -> None:
         if RUN_CODE in tools:
             raise SettingsError(
-                f"a tool cannot be named '{RUN_CODE}' where programs are used: rename it with @tool(name=…)"
+                say(
+                    f"a tool cannot be named '{RUN_CODE}' where programs are used: rename it with @tool(name=…)",
+                    f"使用程序时，工具不能叫“{RUN_CODE}”：请用 @tool(name=…) 改名",
+                )
             )
         carrier = Tool(
             name=RUN_CODE,

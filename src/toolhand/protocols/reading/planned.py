@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, TypeAlias
 from toolhand.arguments.bind import bind
 from toolhand.arguments.settings import BindSettings
 from toolhand.core.errors import ErrorCode, SettingsError, ToolError
+from toolhand.core.language import say
 from toolhand.core.messages import FinishReason, RawCall, Reply, ToolCall
 from toolhand.parsing.plans.arguments import written_arguments
 from toolhand.plan import Plan, check, read
@@ -238,7 +239,10 @@ class PlanReader(TextReader):
     def __init__(self, settler: PlanSettler) -> None:
         if RUN_PLAN in settler.tools:
             raise SettingsError(
-                f"a tool cannot be named '{RUN_PLAN}' where plans are used: rename it with @tool(name=…)"
+                say(
+                    f"a tool cannot be named '{RUN_PLAN}' where plans are used: rename it with @tool(name=…)",
+                    f"使用计划时，工具不能叫“{RUN_PLAN}”：请用 @tool(name=…) 改名",
+                )
             )
         super().__init__(settler.tools, settler.new_id, settler.settings)
         self._settler: PlanSettler = settler

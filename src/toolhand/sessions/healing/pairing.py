@@ -10,6 +10,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 
 from toolhand.core.canonical import canonical
 from toolhand.core.history_events import Repair
+from toolhand.core.language import say
 from toolhand.core.messages import ToolCall, ToolResult
 from toolhand.sessions.healing.problems import HistoryError
 
@@ -193,5 +194,8 @@ def _ambiguous(place: int, waiting: Sequence[Open]) -> NoReturn:
     raise HistoryError(
         "ambiguous_tool_result",
         place,
-        f"this tool result could belong to any of {len(waiting)} calls ({names}): give it the id of its call",
+        say(
+            f"this tool result could belong to any of {len(waiting)} calls ({names}): give it the id of its call",
+            f"这个工具结果可能属于 {len(waiting)} 个调用（{names}）中的任意一个：请写上它所属调用的 id",
+        ),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
 
 
 class HistoryError(SettingsError):
@@ -16,6 +17,8 @@ class HistoryError(SettingsError):
     """
 
     def __init__(self, code: str, place: int, message: str) -> None:
-        super().__init__(f"message {place} of the history: {message}")
+        super().__init__(
+            say(f"message {place} of the history: {message}", f"历史中的消息 {place}：{message}")
+        )
         self.code = code
         self.place = place

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from toolhand.core.history_events import Repair
+from toolhand.core.language import say
 from toolhand.core.messages import Message, Part, Role, Text, ToolCall, ToolResult, Value
 from toolhand.parsing.loose import LooseError, read_value
 from toolhand.sessions.healing.problems import HistoryError
@@ -62,7 +63,9 @@ def _read(entry: Any, place: int, repairs: list[Repair]) -> Iterator[Message]:
     if not isinstance(entry, Mapping) and hasattr(entry, "model_dump"):
         entry = entry.model_dump(exclude_none=True)
     if not isinstance(entry, Mapping):
-        raise HistoryError("not_a_message", place, f"a dict was expected, and this is {type(entry).__name__}")
+        own = type(entry).__name__
+        said = say(f"a dict was expected, and this is {own}", f"这里应是 dict，而不是 {own}")
+        raise HistoryError("not_a_message", place, said)
     kind = entry.get("type")
     if kind == "function_call":
         yield Message(role="assistant", parts=(_call(entry, place, repairs),))
@@ -80,7 +83,9 @@ def _of_role(entry: Mapping[str, Any], place: int, repairs: list[Repair]) -> Ite
     role = _ROLES.get(str(entry.get("role", "")))
     if role is None:
         known = ", ".join(dict.fromkeys(_ROLES.values()))
-        raise HistoryError("unknown_role", place, f"its role is {entry.get('role')!r}; there is: {known}")
+        own = repr(entry.get("role"))
+        said = say(f"its role is {own}; there is: {known}", f"它的 role 是 {own}；可用：{known}")
+        raise HistoryError("unknown_role", place, said)
     if role == "tool":
         call_id = entry.get("tool_call_id") or entry.get("call_id")
         yield Message(

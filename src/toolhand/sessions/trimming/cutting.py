@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from toolhand.core.errors import SettingsError
 from toolhand.core.jsonable import result_text
-from toolhand.core.language import Language
+from toolhand.core.language import Language, say
 from toolhand.core.messages import Message, Text, ToolResult
 from toolhand.core.tokens import message_tokens
 from toolhand.sessions.trimming.history import History
@@ -132,7 +132,12 @@ def trim(
         SettingsError: when `history.summarise` is given, which only a running agent can ask.
     """
     if history.summarise is not None and shorten is None:
-        raise SettingsError("trim() shortens by rule or by `shorten`: `summarise` belongs to an agent")
+        raise SettingsError(
+            say(
+                "trim() shortens by rule or by `shorten`: `summarise` belongs to an agent",
+                "trim() 按规则或用 `shorten` 缩短：`summarise` 只用于智能体",
+            )
+        )
     head = [message for message in messages if message.role == "system"]
     entries = [entry_of(message, language) for message in messages if message.role != "system"]
     bounds = Bounds(turns=history.turns, messages=history.messages, tokens=history.tokens)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from toolhand.core.errors import SettingsError
+from toolhand.core.language import say
 
 Summarise: TypeAlias = Callable[[str], str | Awaitable[str]]
 """Makes a short text of a tool result's text."""
@@ -42,8 +43,16 @@ class History:
         for name in ("turns", "messages", "tokens"):
             bound = getattr(self, name)
             if bound is not None and (not isinstance(bound, int) or isinstance(bound, bool) or bound < 1):
-                raise SettingsError(f"History({name}=…) is a whole number of at least 1, not {bound!r}")
+                raise SettingsError(
+                    say(
+                        f"History({name}=…) is a whole number of at least 1, not {bound!r}",
+                        f"History({name}=…) 应是至少为 1 的整数，不能是 {bound!r}",
+                    )
+                )
         if not 0 < self.keep <= 1:
             raise SettingsError(
-                f"History(keep=…) is a part of the bound, above 0 and at most 1, not {self.keep!r}"
+                say(
+                    f"History(keep=…) is a part of the bound, above 0 and at most 1, not {self.keep!r}",
+                    f"History(keep=…) 应是上限的一部分，大于 0 且不超过 1，不能是 {self.keep!r}",
+                )
             )
