@@ -13,6 +13,7 @@ from toolhand.core.events import ApprovalNeeded, CallFinished
 from toolhand.core.messages import BoundCall, Message, ToolCall, ToolResult
 from toolhand.core.tools import ToolChoice
 from toolhand.planning import CARRIERS, Planning
+from toolhand.policies.deduplicate import is_recalled
 from toolhand.policies.sharing.loops import LoopDetector
 from toolhand.run import WORDS, Progress
 from toolhand.settling import Settling
@@ -22,6 +23,8 @@ from toolhand.way import Way
 
 EQUAL_ROUNDS: Final = 5
 """How many equal rounds, calls and results alike, make a loop."""
+KNOWN_ROUNDS: Final = 3
+"""How many do where the last one told only what stood already: the second showed that nothing changes, and said so."""
 
 
 class Calling:
@@ -38,6 +41,7 @@ class Calling:
         self.pending: tuple[PendingCall, ...] = ()
         self._running: set[str] = set()
         self._loops = LoopDetector(EQUAL_ROUNDS)
+        self._rounds: list[tuple[Sequence[ToolCall], Sequence[ToolResult]]] = []
 
     def forget(self) -> None:
         """What was settled of an earlier run is none of this one's account."""
@@ -130,10 +134,20 @@ class Calling:
         told = self.planning.account(calls, results) if self.planning.steps else (calls, results)
         self.progress.calls.extend(told[0])
         self.progress.results.extend(told[1])
-        if self.progress.turns > 1 and not any(_polls(call, tools) for call in calls):
+        if not any(_polls(call, tools) for call in calls):
+            self._rounds.append((calls, results))
+        if (
+            self.progress.turns > 1
+        ):  # a run of one turn goes round in no circle, whatever its results cost to compare
+            self._look_for_circles()
+
+    def _look_for_circles(self) -> None:
+        for calls, results in self._rounds:
+            limit = KNOWN_ROUNDS if all(map(is_recalled, results)) else None
             self.progress.is_looping = self._loops.turn(
-                [(call.name, call.arguments) for call in calls], results
+                [(call.name, call.arguments) for call in calls], results, limit=limit
             )
+        self._rounds.clear()
 
     def _within_limit(self, calls: Sequence[ToolCall], most: int, context: RunContext) -> Sequence[ToolCall]:
         """The calls, those beyond the run's limit with a problem instead of a run."""

@@ -158,7 +158,7 @@ def check_values(where: str, **values: Any) -> None:
             raise SettingsError(
                 say(
                     f"{where}: {name} is {what[0]}, and this is {shown}",
-                    f"{where}：{name} 应是{what[1]}，而这是 {shown}",
+                    f"{where}：{name} 应为：{what[1]}；而这是 {shown}",
                 )
             )
 

@@ -11,7 +11,7 @@ from toolhand.core.approvals import Deny
 from toolhand.core.errors import ErrorCode, ToolDefinitionError, ToolFailure
 from toolhand.core.messages import ModelOutput, RawCall
 from toolhand.execution.layers import default_policies
-from toolhand.protocols.sources import gives_up
+from toolhand.protocols.sources import gives_up, names_something
 from toolhand.testing import ScriptedModel
 
 ASKED = []
@@ -197,6 +197,50 @@ def test_giving_up_is_heard(text):
 )
 def test_an_answer_is_no_giving_up(text):
     assert not gives_up(text)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "How are you today?",
+        "hi!",
+        "What's your name?",
+        "Thanks, you're great.",
+        "Are you a robot or human?",
+        "I'm fine, and how do you feel?",
+        "你好吗？",
+        "你是谁，叫什么名字？",
+        "谢谢你！",
+        "今天心情怎么样？",
+        "晚上好，最近好吗",
+    ],
+)
+def test_small_talk_is_no_question_for_a_source(said):
+    assert not names_something(said)
+    reply = "As an AI, I'm sorry to say that I don't know. 作为一个AI，我无法回答。"
+    assert run(reply, question=said).text == reply
+    assert ASKED == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "How many days?",
+        "When is it open?",
+        "What is A-17?",
+        "Who is Ann?",
+        "What is the fine?",
+        "你好，年假多少天？",
+        "晚上几点关门？",
+        "怎么请假",
+        "谁是校长？",
+        "天气怎么样",
+    ],
+)
+def test_what_names_something_is(said):
+    assert names_something(said)
+    assert run(GIVING_UP, "23 days.", question=said).text == "23 days."
+    assert [said] == ASKED
 
 
 def test_a_source_must_be_one():

@@ -53,9 +53,9 @@ class Deciding:
         self._tasks: dict[str, asyncio.Task[object]] = {}
         self._failures: OrderedDict[str, str] = OrderedDict()
 
-    async def can_go_on(self, session_id: str) -> bool:
-        """Whether a session's run can be gone on with from here: by an agent at hand, or by workers."""
-        return self._is_at_hand(session_id) or await self._submitted(session_id) is not None
+    def can_go_on(self, session_id: str, submitted: RunRow | None) -> bool:
+        """Whether a session's run, submitted or not, can be gone on with from here: by an agent at hand, or by workers."""
+        return submitted is not None or self._is_at_hand(session_id)
 
     def _is_at_hand(self, session_id: str) -> bool:
         return self._resume is not None and (self._knows is None or self._knows(session_id))
@@ -63,11 +63,10 @@ class Deciding:
     async def _submitted(self, session_id: str) -> RunRow | None:
         return await inside.submitted_in(self._looking.store, session_id)
 
-    async def failure(self, session_id: str) -> str:
-        """Why the last try to go on with a session failed; "" where it did not."""
-        row = await self._submitted(session_id)
-        if row is not None and row.state in ("waiting", "failed", "dead") and row.error:
-            return PLAIN.text(row.error, _MOST_SAID)
+    def failure(self, session_id: str, submitted: RunRow | None) -> str:
+        """Why the last try to go on with a session failed, its submitted run or one from here; "" where it did not."""
+        if submitted is not None and submitted.state in ("waiting", "failed", "dead") and submitted.error:
+            return PLAIN.text(submitted.error, _MOST_SAID)
         return self._failures.get(session_id, "")
 
     async def decide(self, fields: Mapping[str, str], around: Around) -> str:

@@ -13,6 +13,7 @@ from toolhand.auditing import AuditTrail
 from toolhand.core.approvals import PendingCall
 from toolhand.core.errors import SessionError
 from toolhand.durable.inside import submitted_in
+from toolhand.durable.rows import RunRow
 from toolhand.observability.audit import AuditRecord
 from toolhand.observability.excerpts import PLAIN
 from toolhand.page.runs import MOST_CHARACTERS, CallView, RunView, begins_run, parted, run_of
@@ -44,11 +45,13 @@ class SessionView:
         summary: the session.
         runs: oldest first.
         before: the number of the entry before which older runs stand, or 0.
+        submitted: its submitted run, as `submitted_in` gives it.
     """
 
     summary: Summary
     runs: Sequence[RunView]
     before: int = 0
+    submitted: RunRow | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,22 +114,22 @@ class Looking:
         Raises:
             SessionError: when there is none of that name.
         """
-        summary = await self._summary(session_id)
+        summary, submitted = await self._summary(session_id)
         entries, first = await self._entries(session_id, before, MOST_RUNS)
         parts = list(parted(entries))
         records = await self._records(session_id, entries)
         runs = [run_of(part, records) for part in parts]
         if runs and not before:
             runs[-1].state = _state(summary)
-        return SessionView(summary=summary, runs=runs, before=first if first > 1 else 0)
+        return SessionView(summary=summary, runs=runs, before=first if first > 1 else 0, submitted=submitted)
 
-    async def run(self, session_id: str, seq: int) -> tuple[Summary, RunView]:
-        """One run, by the number of its first entry.
+    async def run(self, session_id: str, seq: int) -> tuple[Summary, RunView, RunRow | None]:
+        """One run, by the number of its first entry, with its session and the session's submitted run.
 
         Raises:
             SessionError: when there is no such session, or no run begins there.
         """
-        summary = await self._summary(session_id)
+        summary, submitted = await self._summary(session_id)
         page = await self.store.read(session_id, before=seq + _MOST_ENTRIES, limit=_MOST_ENTRIES)
         entries = [entry for entry in _living(page) if entry.seq >= seq]
         is_start = bool(entries) and entries[0].seq == seq and (seq == 1 or begins_run(entries[0]))
@@ -136,7 +139,7 @@ class Looking:
         run = run_of(part, await self._records(session_id, part))
         if len(part) == len(entries):  # nothing came after it
             run.state = _state(summary)
-        return summary, run
+        return summary, run, submitted
 
     async def waiting(self) -> list[WaitingView]:
         """The calls that wait for a person, those of the session used last first."""
@@ -152,7 +155,8 @@ class Looking:
         Raises:
             SessionError: when there is none of that name.
         """
-        return await self._waiting(await self._summary(session_id))
+        summary, _ = await self._summary(session_id)
+        return await self._waiting(summary)
 
     async def _waiting(self, summary: Summary) -> list[WaitingView]:
         entries, _ = await self._entries(summary.id, 0, 1)
@@ -189,19 +193,17 @@ class Looking:
         summary, last = await self.store.find(session_id), await self.store.read(session_id, limit=1)
         return _digest((last[0].seq if last else 0, summary is not None and summary.in_use))
 
-    async def _summary(self, session_id: str) -> Summary:
+    async def _summary(self, session_id: str) -> tuple[Summary, RunRow | None]:
         if not self.is_there:
             raise SessionError(session_id)
-        return _masked(await self._standing(await self.archive.summary(session_id)))
+        standing = await self.archive.standing(await self.archive.summary(session_id))
+        submitted = await submitted_in(self.store, session_id)
+        return _masked(_decided(standing, submitted)), submitted
 
     async def _standing(self, summary: Summary) -> Summary:
-        """How it stands. What was decided about a submitted run waits no more, though its worker has yet to write it down."""
         standing = await self.archive.standing(summary)
-        if standing.state == "waiting":
-            row = await submitted_in(self.store, summary.id)
-            if row is not None and row.state in ("queued", "running") and row.decisions:
-                return replace(standing, in_use=True)
-        return standing
+        is_waiting = standing.state == "waiting"
+        return _decided(standing, await submitted_in(self.store, summary.id)) if is_waiting else standing
 
     async def _entries(self, session_id: str, before: int, runs: int) -> tuple[list[Entry], int]:
         """The entries that count of the last runs before a number, oldest first, and the number of the first."""
@@ -232,6 +234,14 @@ def _living(entries: Sequence[Entry]) -> list[Entry]:
 
 def _moment(seconds: float) -> dt.datetime:
     return dt.datetime.fromtimestamp(seconds, dt.UTC)
+
+
+def _decided(summary: Summary, submitted: RunRow | None) -> Summary:
+    """What was decided about a submitted run waits no more, though its worker has yet to write it down."""
+    is_decided = (
+        submitted is not None and submitted.state in ("queued", "running") and bool(submitted.decisions)
+    )
+    return replace(summary, in_use=True) if is_decided and summary.state == "waiting" else summary
 
 
 def _masked(summary: Summary) -> Summary:

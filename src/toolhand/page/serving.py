@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import BaseRoute, Mount, Route
 
 from toolhand.core.errors import SessionError, SettingsError, StoreError, ToolhandError
+from toolhand.durable.rows import RunRow
 from toolhand.evals import Store as Evaluations
 from toolhand.evals import against
 from toolhand.evals.report.html import style
@@ -120,13 +121,13 @@ class _Pages:
             return RedirectResponse(link("/run", id=session_id, seq=start), 303)
         before, mark = _number(request.query_params.get("before")), await self._looking.mark(session_id)
         seen = await self._looking.session(session_id, before=before)
-        told, is_bad = await self._told(session_id, request, around)
+        told, is_bad = self._told(session_id, seen.submitted, request, around)
         page = session_page(
             around,
             seen,
             now=time.time(),
             live="" if before else link("/live", id=session_id, since=mark),
-            can_go_on=await self._deciding.can_go_on(session_id),
+            can_go_on=self._deciding.can_go_on(session_id, seen.submitted),
             told=told,
             failed=is_bad,
         )
@@ -135,23 +136,27 @@ class _Pages:
     async def run(self, request: Request) -> Response:
         around, session_id = _around(request), request.query_params.get("id", "")
         mark = await self._looking.mark(session_id)
-        summary, run = await self._looking.run(session_id, _number(request.query_params.get("seq")))
-        told, is_bad = await self._told(session_id, request, around)
+        summary, run, submitted = await self._looking.run(
+            session_id, _number(request.query_params.get("seq"))
+        )
+        told, is_bad = self._told(session_id, submitted, request, around)
         page = run_page(
             around,
             summary,
             run,
             now=time.time(),
             live=link("/live", id=session_id, since=mark),
-            can_go_on=await self._deciding.can_go_on(session_id),
+            can_go_on=self._deciding.can_go_on(session_id, submitted),
             told=told,
             failed=is_bad,
         )
         return HTMLResponse(page)
 
-    async def _told(self, session_id: str, request: Request, around: Around) -> tuple[str, bool]:
+    def _told(
+        self, session_id: str, submitted: RunRow | None, request: Request, around: Around
+    ) -> tuple[str, bool]:
         """What is said about what was just done, and whether it went wrong."""
-        if failure := await self._deciding.failure(session_id):
+        if failure := self._deciding.failure(session_id, submitted):
             return around.word("resume_failed", failure), True
         key = request.query_params.get("done", "")
         return (around.word(key), False) if key in _DONE else ("", False)

@@ -10,6 +10,7 @@ speaks of, that tool is called. Where the user names a file, the tools that list
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -65,19 +66,22 @@ class ConstrainedFirst(Constrained):
         has_more = choice.mode == "auto" and opens_a_step(messages, tools)
         if choice.mode == "required" or has_more or not has_result(messages):
             return Constrained.render(self, messages, tools, choice, language)
-        if choice.mode == "auto" and (repeated_results(messages, tools) or has_fallen_silent(messages)):
-            told = told_at_once(messages, tools, language)
+        repeated = repeated_results(messages, tools)
+        gone = _left_out(messages, repeated, overcome_results(messages, tools))
+        if choice.mode == "auto" and (repeated or has_fallen_silent(messages)):
+            told = _told_at_once(messages, gone, language)
             return NATIVE.render(told, ToolCollection(), ToolChoice("none"), language)
-        return NATIVE.render(_led(messages, tools, _GO_ON[language]), tools, choice, language)
+        return NATIVE.render(_led(messages, gone, _GO_ON[language]), tools, choice, language)
 
 
-def told_at_once(messages: Sequence[Message], tools: ToolCollection, language: Language) -> Sequence[Message]:
+def _told_at_once(
+    messages: Sequence[Message], gone: AbstractSet[int], language: Language
+) -> Sequence[Message]:
     """The history up to the user's last words, with what was found since beside them: there is no call in it to be imitated.
 
     What failed and was not got past is told as well: a mail that was not sent is a part of the answer.
     """
     at, _ = since_the_user_spoke(messages)
-    gone = _left_out(messages, tools)
     found = [
         result
         for message in messages[at + 1 :]
@@ -91,7 +95,7 @@ def told_at_once(messages: Sequence[Message], tools: ToolCollection, language: L
     return [*messages[:at], replace(messages[at], parts=(*others, Text(f"{messages[at].text}\n\n{told}")))]
 
 
-def _led(messages: Sequence[Message], tools: ToolCollection, words: str) -> Sequence[Message]:
+def _led(messages: Sequence[Message], left_out: AbstractSet[int], words: str) -> Sequence[Message]:
     """The history with the words that say what to do with results, which the constrained form does without.
 
     A call that was sent back for a value that nobody gave is left out with its error, now that the step before it was taken: a
@@ -99,7 +103,6 @@ def _led(messages: Sequence[Message], tools: ToolCollection, words: str) -> Sequ
     it goes on to do.
     """
     shown: list[Message] = []
-    left_out = _left_out(messages, tools)
     for message in led(messages, words):
         gone = [one for one in message.results if id(one) in left_out]
         if message.role != "tool" or not gone or len(shown[-1].calls) != len(message.results):
@@ -122,12 +125,10 @@ def _is_of(part: object, ids: set[str]) -> bool:
     )
 
 
-def _left_out(messages: Sequence[Message], tools: ToolCollection) -> set[int]:
-    """The results that say nothing that counts any more, by identity."""
-    invented = (one for message in messages for one in message.results if _was_invented(one))
-    return {
-        id(one) for one in (*repeated_results(messages, tools), *overcome_results(messages, tools), *invented)
-    }
+def _left_out(messages: Sequence[Message], *without_use: Sequence[ToolResult]) -> set[int]:
+    """The results that say nothing that counts any more, by identity: these, and those of calls with invented values."""
+    invented = [one for message in messages for one in message.results if _was_invented(one)]
+    return {id(one) for results in (*without_use, invented) for one in results}
 
 
 def _was_invented(result: ToolResult) -> bool:

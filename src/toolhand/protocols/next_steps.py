@@ -109,7 +109,9 @@ def overcome_results(messages: Sequence[Message], tools: ToolCollection) -> list
     has to hear of is not among them: a mistake over one of several things that the user named, with a result only for another
     one; that a query ran and found nothing; that a tool which might do something is not there.
     """
-    at, _ = since_the_user_spoke(messages)
+    at, given = since_the_user_spoke(messages)
+    if not any(result.error is not None and result.error.code in _OWN_MISTAKES for result in given):
+        return []
     made = {call.id: call for message in messages[at + 1 :] for call in message.calls}
     grounds = Grounds(messages[at : at + 1] if at >= 0 else ())
     later: list[ToolCall] = []

@@ -49,7 +49,7 @@ def check_options(label: str, options: Mapping[str, Any]) -> None:
             raise ToolDefinitionError(
                 say(
                     f"option {key} of tool '{label}' is {what[0]}, not {value!r:.80}",
-                    f"工具“{label}”的选项 {key} 应是{what[1]}，不能是 {value!r:.80}",
+                    f"工具“{label}”的选项 {key} 应为：{what[1]}；不能是 {value!r:.80}",
                 )
             )
     try:
@@ -94,17 +94,17 @@ _Words: TypeAlias = tuple[str, str]
 _Kind: TypeAlias = tuple[Callable[[Any], bool], _Words]
 
 
-def _some_of(choices: Iterable[str], one: _Words) -> _Words:
-    shown = ", ".join(choices)
-    return f"{one[0]} {shown}", f"{one[1]} {shown}"
+def _some_of(choices: Iterable[str], words: _Words) -> _Words:
+    given = list(choices)
+    return f"{words[0]} {', '.join(given)}", f"{'、'.join(given)} {words[1]}"
 
 
 def _one_of(*choices: Any) -> _Kind:
-    words = _some_of(map(repr, choices), ("one of", "以下之一："))
+    words = _some_of(map(repr, choices), ("one of", "之一"))
     return (lambda value: any(value is choice or value == choice for choice in choices)), words
 
 
-_TRUTH: Final[_Kind] = (_is_bool, ("True or False", " True 或 False"))
+_TRUTH: Final[_Kind] = (_is_bool, ("True or False", "True 或 False"))
 _TEXT: Final[_Kind] = (_is_text, ("a string", "字符串"))
 _NAMES: Final[_Kind] = (_is_names, ("a name or a list of names", "一个名称或名称列表"))
 _CONDITIONS: Final[_Kind] = (_is_callables, ("a function or a list of functions", "一个函数或函数列表"))
@@ -129,7 +129,7 @@ _KINDS: Final[Mapping[str, _Kind]] = {
     "sensitive": _NAMES,
     "reveals": (
         lambda value: _is_names(value) and value <= set(get_args(Kind)),
-        _some_of(get_args(Kind), ("some of", "以下中的若干：")),
+        _some_of(get_args(Kind), ("some of", "中的若干")),
     ),
     "timeout": (
         lambda value: value is None or _is_number(value, 0, may_equal=False),
@@ -155,7 +155,7 @@ _KINDS: Final[Mapping[str, _Kind]] = {
         lambda value: value is None or value == "default" or isinstance(value, Breaker),
         (
             'a Breaker(failures=…, cooldown=…), "default", or None for no circuit',
-            ' Breaker(failures=…, cooldown=…)、"default"，或表示不熔断的 None',
+            'Breaker(failures=…, cooldown=…)、"default"，或表示不熔断的 None',
         ),
     ),
     "fallback": (

@@ -38,13 +38,18 @@ class LoopDetector:
         self._turns, self._equal = deque(maxlen=self.longest), [0] * (self.longest + 1)
 
     def turn(
-        self, calls: Iterable[tuple[str, Mapping[str, Any]]], results: Sequence[ToolResult] = ()
+        self,
+        calls: Iterable[tuple[str, Mapping[str, Any]]],
+        results: Sequence[ToolResult] = (),
+        *,
+        limit: int | None = None,
     ) -> bool:
         """Takes note of a turn.
 
         Args:
             calls: name and arguments of its calls.
             results: what they gave, in the same order.
+            limit: how many equal rounds are enough this time; never more than the usual ones.
 
         Returns:
             Whether the last turns are `limit` equal rounds.
@@ -60,7 +65,7 @@ class LoopDetector:
         turn, is_loop = tuple(sorted(asked)), False
         for length, before in enumerate(reversed(self._turns), 1):
             self._equal[length] = self._equal[length] + 1 if turn == before else 0
-            is_loop = is_loop or self._equal[length] >= length * (self.limit - 1)
+            is_loop = is_loop or self._equal[length] >= length * (min(limit or self.limit, self.limit) - 1)
         self._turns.append(turn)
         return is_loop
 

@@ -44,7 +44,8 @@ class Errand:
         times: how often it ran, for each exact way to write the arguments.
         same: how many runs in a row ended in the same way.
         asked: how often it was asked for since its result last changed.
-        recalls: how often it was answered from memory since then.
+        recalls: in how many turns it was answered from memory since then.
+        recalled_in: the last of these turns.
         ran_at: when it last ran, in seconds.
         turn: in which turn.
         era: how many effects the run had had after that.
@@ -58,6 +59,7 @@ class Errand:
     same: int = 0
     asked: int = 0
     recalls: int = 0
+    recalled_in: int = 0
     ran_at: float = 0.0
     turn: int = 0
     era: int = 0
@@ -100,7 +102,7 @@ class Repeats:
         if errand.era != self.era:  # something was changed since: what was read before may be old
             errand.same = errand.recalls = errand.asked = 0
             return "run"
-        if is_known and turn == errand.turn and turn > 0:
+        if is_known and turn > 0 and turn in (errand.turn, errand.recalled_in):
             return "recall"
         if errand.same < RUNS_AT_ONCE or (not is_known and errand.same < MOST_FAILURES):
             return "run"  # also while every run gives something new: that is polling
