@@ -314,8 +314,8 @@ class Agent(Submits[Output]):
         streams: bool = False,
     ) -> Asked:
         if not options.keys() <= RunOptions.__optional_keys__:
-            refuse_unknown("a run", options, RunOptions.__optional_keys__)
-        check_values("a run", **({} if text is None else {"text": text}), **options)
+            refuse_unknown("Agent.run", options, RunOptions.__optional_keys__)
+        check_values("Agent.run", **({} if text is None else {"text": text}), **options)
         session, user, choice = options.get("session"), options.get("user", ""), options.get("tool_choice")
         if isinstance(session, str):
             session = self._sessions.get(session, user)

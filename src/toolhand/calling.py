@@ -13,8 +13,8 @@ from toolhand.core.events import ApprovalNeeded, CallFinished
 from toolhand.core.messages import BoundCall, Message, ToolCall, ToolResult
 from toolhand.core.tools import ToolChoice
 from toolhand.planning import CARRIERS, Planning
-from toolhand.policies.deduplicate import is_recalled
 from toolhand.policies.sharing.loops import LoopDetector
+from toolhand.policies.sharing.repeats import is_recalled
 from toolhand.run import WORDS, Progress
 from toolhand.settling import Settling
 from toolhand.setup import Asked

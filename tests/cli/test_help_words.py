@@ -52,9 +52,10 @@ def test_no_word_is_cut(command, language):
 
 def test_chinese_words():
     seen = helps("zh")["run"]
-    for word in ("选项", "参数", "显示本帮助并退出。", "[默认：", "[必填]"):
+    for word in ("用法：", "选项", "参数", "显示本帮助并退出。", "[默认：", "[必填]"):
         assert word in seen
     assert "Show this message" not in seen
+    assert "Usage" not in seen
     assert "/v1#" in letters(seen)
     assert "命令" in helps("zh")[""]
     assert "Options" in helps("en")["run"]
@@ -62,5 +63,12 @@ def test_chinese_words():
 
 def test_typer_has_still_what_is_replaced():
     found = import_module("typer.rich_utils")
-    for name in ("Table", "Columns", "OPTIONS_PANEL_TITLE", "COMMANDS_PANEL_TITLE", "DEFAULT_STRING"):
+    for name in (
+        "Table",
+        "Columns",
+        "highlighter",
+        "OPTIONS_PANEL_TITLE",
+        "COMMANDS_PANEL_TITLE",
+        "DEFAULT_STRING",
+    ):
         assert hasattr(found, name), (typer.__version__, name)

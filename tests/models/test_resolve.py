@@ -76,6 +76,12 @@ def test_unknown_names_list_what_there_is(spec: str) -> None:
         )
 
 
+def test_a_family_of_models_leads_to_its_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLHAND_LANG", "en")
+    with pytest.raises(SettingsError, match="did you mean 'dashscope:qwen-plus'"):
+        resolve("Qwen:qwen-plus")
+
+
 def test_spellings_name_adapters_only() -> None:
     assert not any(spelling.startswith(("wire", "deltas", "resolve", "runtime")) for spelling in spellings())
 

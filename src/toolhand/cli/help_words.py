@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from rich.columns import Columns
 from rich.table import Table
@@ -19,6 +19,7 @@ _TITLES: Final = {
     "DEFAULT_STRING": ("[default: {}]", "[默认：{}]"),
     "REQUIRED_LONG_STRING": ("[required]", "[必填]"),
 }
+_USAGE: Final = "Usage: "
 _HELP: Final = "Show this message and exit."
 
 
@@ -26,8 +27,19 @@ def prepare_help() -> None:
     """Has typer fold what does not fit: Chinese has few blanks, and what rich cannot break it cuts."""
     for name, words in _TITLES.items():
         setattr(rich_utils, name, say(*words))
+    rich_utils.highlighter = _Highlighter()
     setattr(rich_utils, "Table", _Folding)  # noqa: B010 - typer does not give the name out
     setattr(rich_utils, "Columns", _Words)  # noqa: B010
+
+
+class _Highlighter(rich_utils.OptionHighlighter):
+    """Typer's own, which is handed the line that begins with its word for usage."""
+
+    highlights: ClassVar = [*rich_utils.OptionHighlighter.highlights, "(?P<usage>^用法：)"]
+
+    def __call__(self, text: str | Text) -> Text:
+        usage = isinstance(text, str) and text.startswith(_USAGE)
+        return super().__call__(say(_USAGE, "用法：") + str(text).removeprefix(_USAGE) if usage else text)
 
 
 class _Folding(Table):

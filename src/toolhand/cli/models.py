@@ -102,10 +102,10 @@ def remove_model(name: str = NAME) -> None:
 
 
 def _missing(entry: Entry) -> str:
-    command = f"toolhand models pull {entry.name}"
+    command = f"`toolhand models pull {entry.name}`"
     return say(
-        f"the weights of {entry.name} are not here: {command}",
-        f"{entry.name} 的权重不在本机：请运行 {command}",
+        f"the weights of {entry.name} are not here: fetch them with {command}",
+        f"{entry.name} 的权重不在本机：请用 {command} 下载",
     )
 
 

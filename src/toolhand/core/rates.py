@@ -61,7 +61,7 @@ def _rate(part: str, text: str) -> Rate:
             say(
                 f"'{text}' is not a rate: write something like '10/minute', '100/hour;1000/day' or '3/minute/session' "
                 "(per user, session or everybody)",
-                f"“{text}”不是频率：请写成例如 '10/minute'、'100/hour;1000/day' 或 '3/minute/session' "
+                f"“{text}”不是频率：请写成例如 '10/minute'、'100/hour;1000/day' 或 '3/minute/session'"
                 "（可按 user、session 或 everybody 计算）",
             )
         )

@@ -237,11 +237,11 @@ def _path(name: str, rest: str) -> Path:
         state, state_zh = (
             ("are damaged or half there", "已损坏或不完整") if is_there else ("are not here", "不在本机")
         )
-        pull = f"toolhand models pull {entry.name}"
+        pull = f"`toolhand models pull {entry.name}`"
         raise WeightsError(
             say(
-                f"the weights of {name} {state} ({path}): {pull}",
-                f"{name} 的权重{state_zh}（{path}）：{pull}",
+                f"the weights of {name} {state} ({path}): fetch them with {pull}",
+                f"{name} 的权重{state_zh}（{path}）：请用 {pull} 下载",
             )
         )
     return path_of(entry)

@@ -50,6 +50,12 @@ ADAPTERS: Final[Mapping[str, Provider]] = {
 }
 """The providers with adapters of their own, in the words of `providers.toml`."""
 
+_SERVED_BY: Final[Mapping[str, str]] = {
+    "claude": "anthropic", "google": "gemini", "gpt": "openai", "qwen": "dashscope", "tongyi": "dashscope", "kimi": "moonshot",
+    "glm": "zhipu", "doubao": "ark", "grok": "xai",
+}  # fmt: skip
+"""Models' own names, which people write for their providers'."""
+
 _CONNECT: Final = "connect"
 
 _UNEXPECTED: Final = re.compile(r"unexpected keyword argument '(\w+)'")
@@ -130,8 +136,9 @@ def _made(spec: str, adapter: str, rest: str, options: Mapping[str, Any]) -> Mod
 def _meant(adapter: str, rest: str) -> str:
     """What may have been meant by a name that is none: the close spelling, or else every way to write one."""
     known = [*_adapters(), *providers()]
-    near = closest(adapter, ["local", *known] if rest else ["local"]) if adapter else ""
-    if near and is_near(adapter, near):
+    served = _SERVED_BY.get(adapter.casefold(), "") if rest else ""
+    near = served or (closest(adapter, ["local", *known] if rest else ["local"]) if adapter else "")
+    if near and (served or is_near(adapter, near)):
         meant = f"{near}:{rest}" if rest else near
         return say(f"did you mean '{meant}'?", f"是不是想写“{meant}”？")
     providers_known = ", ".join(known) + plugins.unloadable("models", _CONNECT)

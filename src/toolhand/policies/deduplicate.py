@@ -77,7 +77,7 @@ class Deduplicate:
         if verdict == "run" or not isinstance(decision_for(call.call, context), Deny | None):
             return None  # a person has agreed to it
         if verdict == "recall":
-            errand.recalls += context.turn != errand.turn or not context.turn
+            errand.recalled(context.turn)
             known = errand.results[exact]
             notes = {**known.notes, "repeat_of": known.call_id, "times": errand.asked}
             remark = REPEAT_WORDS[context.language]["recall"].format(name=call.tool.name)

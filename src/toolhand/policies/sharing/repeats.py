@@ -66,6 +66,11 @@ class Errand:
     step: int = 0
     turnstile: Turnstile = field(default_factory=Turnstile)
 
+    def recalled(self, turn: int) -> None:
+        """Takes note that it was answered from memory; several times in one turn count once, and in that of its run not at all."""
+        if not turn or turn not in (self.turn, self.recalled_in):
+            self.recalls, self.recalled_in = self.recalls + 1, turn
+
 
 @dataclass(slots=True)
 class Repeats:
@@ -158,6 +163,11 @@ class Repeats:
             if trail[-length:] == trail[-2 * length : -length] and len(set(trail[-length:])) > 1:
                 return tuple(step.split("\n", 1)[0] for step in trail[-length:])
         return ()
+
+
+def is_recalled(result: ToolResult) -> bool:
+    """Whether a result was told from memory."""
+    return result.ok and "repeat_of" in result.notes
 
 
 def _may_repeat(tool: Tool) -> bool:
