@@ -134,19 +134,16 @@ class Calling:
         told = self.planning.account(calls, results) if self.planning.steps else (calls, results)
         self.progress.calls.extend(told[0])
         self.progress.results.extend(told[1])
-        if not any(_polls(call, tools) for call in calls):
-            self._rounds.append((calls, results))
-        if (
-            self.progress.turns > 1
-        ):  # a run of one turn goes round in no circle, whatever its results cost to compare
-            self._look_for_circles()
+        self._rounds.append((calls, results))
+        if self.progress.turns > 1:  # a single turn is no circle, and its results need not be compared
+            self._look_for_circles(tools)
 
-    def _look_for_circles(self) -> None:
+    def _look_for_circles(self, tools: Toolset) -> None:
         for calls, results in self._rounds:
-            limit = KNOWN_ROUNDS if all(map(is_recalled, results)) else None
-            self.progress.is_looping = self._loops.turn(
-                [(call.name, call.arguments) for call in calls], results, limit=limit
-            )
+            if not any(_polls(call, tools) for call in calls):
+                limit = KNOWN_ROUNDS if all(map(is_recalled, results)) else EQUAL_ROUNDS
+                asked = [(call.name, call.arguments) for call in calls]
+                self.progress.is_looping = self._loops.turn(asked, results, limit=limit)
         self._rounds.clear()
 
     def _within_limit(self, calls: Sequence[ToolCall], most: int, context: RunContext) -> Sequence[ToolCall]:

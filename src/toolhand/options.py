@@ -153,14 +153,15 @@ def check_values(where: str, **values: Any) -> None:
     for name, value in values.items():
         fits, what = _KINDS.get(name, (_anything, ("", "")))
         if not fits(value):
-            came = repr(value)
-            shown = came if len(came) <= 60 else f"{came[:60]}…"
-            raise SettingsError(
-                say(
-                    f"{where}: {name} is {what[0]}, and this is {shown}",
-                    f"{where}：{name} 应为：{what[1]}；而这是 {shown}",
-                )
-            )
+            raise SettingsError(_refused(where, name, what, repr(value)))
+
+
+def _refused(where: str, name: str, what: tuple[str, str], came: str) -> str:
+    shown = came if len(came) <= 60 else f"{came[:60]}…"
+    return say(
+        f"{where}: {name} is {what[0]}, and this is {shown}",
+        f"{where}：{name} 应为：{what[1]}；而这是 {shown}",
+    )
 
 
 def refuse_unknown(where: str, options: Iterable[str], known: Collection[str]) -> None:

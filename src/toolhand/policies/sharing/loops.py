@@ -49,7 +49,7 @@ class LoopDetector:
         Args:
             calls: name and arguments of its calls.
             results: what they gave, in the same order.
-            limit: how many equal rounds are enough this time; never more than the usual ones.
+            limit: how many equal rounds are enough this time, at most as many as usual.
 
         Returns:
             Whether the last turns are `limit` equal rounds.
@@ -62,10 +62,10 @@ class LoopDetector:
         if not asked:
             self._begin()
             return False
-        turn, is_loop = tuple(sorted(asked)), False
+        turn, is_loop, rounds = tuple(sorted(asked)), False, min(limit or self.limit, self.limit)
         for length, before in enumerate(reversed(self._turns), 1):
             self._equal[length] = self._equal[length] + 1 if turn == before else 0
-            is_loop = is_loop or self._equal[length] >= length * (min(limit or self.limit, self.limit) - 1)
+            is_loop = is_loop or self._equal[length] >= length * (rounds - 1)
         self._turns.append(turn)
         return is_loop
 

@@ -67,7 +67,7 @@ class Errand:
     turnstile: Turnstile = field(default_factory=Turnstile)
 
     def recalled(self, turn: int) -> None:
-        """Takes note that it was answered from memory; several times in one turn count once, and in that of its run not at all."""
+        """Takes note of an answer from memory: several in one turn count once, and in that of its run not at all."""
         if not turn or turn not in (self.turn, self.recalled_in):
             self.recalls, self.recalled_in = self.recalls + 1, turn
 
