@@ -14,7 +14,7 @@ from tests.models.conftest import completion, event, no_wait, piece
 from tests.models.speakers import KEY
 from tests.models.test_protocols import REQUEST, asked, streamed
 from toolhand.core.errors import ModelError, ModelFault, SettingsError
-from toolhand.core.messages import ModelRequest, Sampling, user
+from toolhand.core.messages import Message, ModelRequest, Sampling, ToolCall, ToolResult, Value, user
 from toolhand.models.announcing import heard_by
 from toolhand.models.connections import Retries, Timeouts
 from toolhand.models.faults import wait_in
@@ -103,6 +103,29 @@ def test_which_setting_is_refused(said, name):
     assert refused_setting(ModelError(said, fault=ModelFault.REFUSED), sampling) == name
     assert refused_setting(ModelError(said, fault=ModelFault.REFUSED), Sampling()) is None
     assert refused_setting(ModelError(said, fault=ModelFault.FAILED), sampling) is None
+
+
+async def test_a_server_that_misses_its_reasoning_in_a_history_gets_it(server):
+    call = {"id": "c2", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    refused = {
+        "error": {"message": "The `reasoning_content` in the thinking mode must be passed back to the API."}
+    }
+    server.answers = [
+        lambda: web.json_response(refused, status=400),
+        completion("", reasoning_content="想", tool_calls=[call]),
+    ]
+    model = openai("m", base_url=f"{server.root}/v1", api_key=KEY, sleep=no_wait)
+    earlier = Message(role="assistant", parts=(ToolCall(id="c1", name="f", arguments={}),))
+    answer = Message(role="tool", parts=(ToolResult(call_id="c1", name="f", outcome=Value(1)),))
+    found = await model.complete(ModelRequest(messages=(user("问"), earlier, answer)))
+    first, second = (body["messages"][1] for _, _, body in server.requests)
+    assert ("reasoning_content" in first, second["reasoning_content"]) == (False, " ")
+    assert found.opaque is not None
+    assert found.opaque.data == {"reasoning_content": "想"}
+    server.answers = [lambda: web.json_response(refused, status=400)]
+    with pytest.raises(ModelError, match="passed back"):  # once learnt, it is the caller's
+        await model.complete(PLAIN)
+    await model.close()
 
 
 def streaming(*events: bytes) -> Any:

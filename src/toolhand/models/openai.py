@@ -12,10 +12,11 @@ from typing import Any, Final
 
 from yarl import URL
 
-from toolhand.core.errors import SettingsError
+from toolhand.core.errors import ModelError, SettingsError
 from toolhand.core.language import say
 from toolhand.core.messages import ModelOutput, ModelRequest
 from toolhand.models.deltas import StreamedOutput
+from toolhand.models.refused_settings import wanted_back
 from toolhand.models.remote import RemoteModel
 from toolhand.models.wire import Dialect, Encoder, output
 
@@ -34,6 +35,7 @@ class ChatWire:
     def __init__(self, model: str, *, source: str = "", dialect: Dialect | None = None) -> None:
         self.model = model
         self.dialect = dialect or Dialect()
+        self._source = source
         self._encoder = Encoder(model, self.dialect, source=source)
 
     def url(self, base: URL, *, streams: bool) -> URL:
@@ -59,6 +61,16 @@ class ChatWire:
             ModelError: when it holds an error, or no reply.
         """
         return output(body, request.tools, self.dialect)
+
+    def learns(self, error: ModelError) -> bool:
+        """Whether a refusal says what of its replies the server wants back; from now on it gets that."""
+        field = wanted_back(error)
+        if not field or field in self.dialect.fills:
+            return False
+        keeps = tuple(dict.fromkeys((*self.dialect.keeps, field)))
+        self.dialect = replace(self.dialect, keeps=keeps, fills=(*self.dialect.fills, field))
+        self._encoder = Encoder(self.model, self.dialect, source=self._source)
+        return True
 
     def incoming(self, request: ModelRequest) -> StreamedOutput:
         """A reader for one streamed answer."""

@@ -1,4 +1,4 @@
-"""Which setting of the sampling a server refuses, by its words: many reasoning models take no temperature. No I/O."""
+"""What a server's refusal asks to be done otherwise, by its words: many reasoning models take no temperature. No I/O."""
 
 from __future__ import annotations
 
@@ -39,3 +39,22 @@ def refused_setting(error: ModelError, sampling: Sampling) -> str | None:
         return None
     named = [name for name, spelling in _NAMES.items() if spelling.search(said)]
     return next((name for name in reversed(named) if getattr(sampling, name) is not None), None)
+
+
+_WANTED: Final = re.compile(
+    r"(?:missing|must include).{0,20}reasoning_content|reasoning_content.{0,40}(?:missing|passed back|required)",
+    re.IGNORECASE,
+)
+
+
+def wanted_back(error: ModelError) -> str:
+    """The field of its own replies that a server misses in a history; "" where it misses none.
+
+    DeepSeek's and Moonshot's models that think refuse a history in which a reply lacks its reasoning, an empty one included:
+    https://api-docs.deepseek.com/guides/thinking_mode.
+
+    Args:
+        error: what the server answered.
+    """
+    is_wanted = error.fault is ModelFault.REFUSED and _WANTED.search(str(error).replace("`", ""))
+    return "reasoning_content" if is_wanted else ""

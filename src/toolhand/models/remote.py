@@ -32,7 +32,7 @@ from toolhand.models.refusals import (
     without_secrets,
 )
 from toolhand.models.refused_settings import refused_setting
-from toolhand.models.wires import Incoming, Wire
+from toolhand.models.wires import Incoming, Learning, Wire
 
 MOST_BYTES: Final = 64 * 1024 * 1024
 """How long an answer may be, unpacked."""
@@ -177,11 +177,12 @@ class RemoteModel:
         return replace(output, model=self.name, opaque=opaque)
 
     def _learns(self, error: ModelError, request: ModelRequest, attempts_made: int) -> bool:
-        """Whether an error says which setting to leave out; it is left out from now on."""
+        """Whether an error says what to do otherwise: a setting to leave out, or what the wire sees to. It holds from now on."""
         name = refused_setting(error, request.sampling)
-        if name is None:
+        if name is not None:
+            self._refused.add(name)
+        elif not (isinstance(self.wire, Learning) and self.wire.learns(error)):
             return False
-        self._refused.add(name)
         self._announce(error, attempts_made, 0.0)
         return True
 

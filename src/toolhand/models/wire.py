@@ -57,6 +57,7 @@ class Dialect:
         key_header: the header that the API key goes into as it is; "" for a bearer token.
         call_ids: a regular expression for what a call's id may be; other ids are replaced, the same always by the same.
         keeps: fields of a reply with calls that the server wants back with the next request, such as its reasoning.
+        fills: those of them that no reply of a history may lack, so that a blank stands where there is none.
         extra: further fields for every request's body.
     """
 
@@ -70,6 +71,7 @@ class Dialect:
     key_header: str = ""
     call_ids: str = ""
     keeps: tuple[str, ...] = ()
+    fills: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -86,7 +88,7 @@ class Encoder:
         self.model = model
         self.dialect = dialect or Dialect()
         self._histories = RenderedHistories(
-            partial(message_json, source=source, call_ids=self.dialect.call_ids)
+            partial(message_json, source=source, call_ids=self.dialect.call_ids, fills=self.dialect.fills)
         )
         self._tools: tuple[tuple[Tool, ...], bytes] = ((), b"")
 
@@ -127,13 +129,15 @@ class Encoder:
         return rendered
 
 
-def message_json(message: Message, language: Language, source: str = "", call_ids: str = "") -> bytes:
+def message_json(
+    message: Message, language: Language, source: str = "", call_ids: str = "", fills: Sequence[str] = ()
+) -> bytes:
     """One message as the wire's messages, as JSON texts joined with commas (a message of two results is two of them)."""
-    return b",".join(json_bytes(entry) for entry in wire_messages(message, language, source, call_ids))
+    return b",".join(json_bytes(entry) for entry in wire_messages(message, language, source, call_ids, fills))
 
 
 def wire_messages(
-    message: Message, language: Language, source: str = "", call_ids: str = ""
+    message: Message, language: Language, source: str = "", call_ids: str = "", fills: Sequence[str] = ()
 ) -> list[dict[str, Any]]:
     """One neutral message as the wire's messages.
 
@@ -143,7 +147,7 @@ def wire_messages(
     notes = "\n\n".join(part.text for part in message.parts if isinstance(part, Note))
     note = [{"role": "user", "content": notes}] if notes else []
     if message.role == "assistant":
-        spoken = _assistant(message, source, call_ids)
+        spoken = {**dict.fromkeys(fills, " "), **_assistant(message, source, call_ids)}
         return [*note, spoken] if message.calls else [spoken, *note]
     if message.role == "tool":
         results = [

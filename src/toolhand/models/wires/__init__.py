@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from yarl import URL
 
+from toolhand.core.errors import ModelError
 from toolhand.core.messages import ModelOutput, ModelRequest
 
 
@@ -33,6 +34,15 @@ class Incoming(Protocol):
 
     def finish(self) -> ModelOutput:
         """The whole output."""
+        ...
+
+
+@runtime_checkable
+class Learning(Protocol):
+    """A wire that adapts itself to what its server refuses."""
+
+    def learns(self, error: ModelError) -> bool:
+        """Whether an error said what to do otherwise; the next body does it."""
         ...
 
 
