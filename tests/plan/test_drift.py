@@ -14,11 +14,11 @@ from toolhand.protocols.parse import reader
 from toolhand.testing import ScriptedModel
 
 FOLDER = Path(__file__).parents[1] / "cases" / "plans"
-DRIFT, WRITTEN = (
+DRIFT, WRITTEN, AROUND = (
     [json.loads(line) for line in (FOLDER / f"{name}.jsonl").read_text("utf-8").splitlines()]
-    for name in ("drift", "written")
+    for name in ("drift", "written", "around")
 )
-CASES = DRIFT + WRITTEN
+CASES = DRIFT + WRITTEN + AROUND
 IDS = [case["id"] for case in CASES]
 
 
@@ -61,7 +61,7 @@ def test_the_problem_is_named(case):
 
 @pytest.mark.parametrize(
     ("case", "size"),
-    [*((case, size) for case in DRIFT for size in (1, 3, 7)), *((case, 3) for case in WRITTEN)],
+    [*((case, size) for case in DRIFT for size in (1, 3, 7)), *((case, 3) for case in WRITTEN + AROUND)],
 )
 def test_does_not_depend_on_the_cuts(case, size):
     tools, text = shop([]), case["output"]

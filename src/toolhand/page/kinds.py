@@ -40,6 +40,7 @@ FIXES: Final[Mapping[str, str]] = {
     "missing_indent": "缺少缩进",
     "numbered_line": "带编号的行",
     "braces_for_block": "用花括号代替缩进",
+    "idle_remark": "步骤后面的说明",
     # how the call was put together
     "other_key_names": "其他字段名",
     "flat_arguments": "参数没有放在 arguments 里",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.language import Language
@@ -28,6 +29,16 @@ from toolhand.parsing.plans.values import value_of
 from toolhand.parsing.plans.words import said
 from toolhand.plan.order import needed, required_tools
 from toolhand.tools.collection import ToolCollection
+
+_NAMED: Final = re.compile(r"[^\W\d]\w*(?:\[[^\]]*\]|\.\w+)*")
+"""A variable's name, or one with parts behind it."""
+
+_ENDING: Final = re.compile(
+    r"[^\[]*\.(?:txt|md|csv|tsv|json|ya?ml|xml|html?|pdf|docx?|xlsx?|pptx?|png|jpe?g|gif|svg|mp[34]|wav|zip|gz|log|py|js|ts|sql|db"
+    r"|com|org|net|edu|gov|io|ai|dev|app|info|cn|de|uk|fr|jp|eu)",
+    re.IGNORECASE,
+)
+"""A file or a host, which is a text also without quotes."""
 
 Bind = Callable[[ToolCall], "BoundCall | ToolError"]
 Refuses = Callable[[Tool], "ToolError | None"]
@@ -170,8 +181,10 @@ class _Checker:
                 schema = tool.properties.get(key) if tool is not None else None
                 options = schema.get("enum", ()) if isinstance(schema, Mapping) else ()
                 is_option = str(word.value).casefold() in {str(option).casefold() for option in options}
-                if str(word.value).isascii() and str(word.value).isidentifier() and not is_option:
-                    self.unknown.add(str(word.value))
+                said = str(word.value)
+                is_name = said.isascii() and _NAMED.fullmatch(said) and not _ENDING.fullmatch(said)
+                if is_name and not is_option:
+                    self.unknown.add(said)
                     self._unknown(line, "bare", word=word.value)
 
     def _forgiven(

@@ -9,11 +9,13 @@ from typing import Final
 
 from toolhand.core.messages import Fix
 from toolhand.parsing.costs import fix
+from toolhand.parsing.plans.remarks import plain
 
 _PIECE: Final = (
     r"""(?P<string>"{3}(?:[^"\\]|\\.|"(?!""))*(?:"{3}|\Z)|'{3}(?:[^'\\]|\\.|'(?!''))*(?:'{3}|\Z)"""
     r"""|"(?:[^"\\\n]|\\.)*(?:"|(?=\n)|\Z)|'(?:[^'\\\n]|\\.)*(?:'|(?=\n)|\Z)|[“”][^“”"\n]*[“”"]?|「[^」\n]*」?|‘[^’\n]*’?%s)"""
-    r"""|(?P<comment>\#[^\n]*|//[^\n]*)|(?P<newline>\n)|(?P<open>[(\[{（［｛【])|(?P<close>[)\]}）］｝】])"""
+    r"""|(?P<comment>(?<![Ss]tep )(?<![Tt]ask )\#[^\n]*|//[^\n]*)"""
+    r"""|(?P<newline>\n)|(?P<open>[(\[{（［｛【])|(?P<close>[)\]}）］｝】])"""
     r"""|(?P<arrow>->|→|➜|⟶|—>)|(?P<other>[^"'“”「‘#/\n()\[\]{}（）［］｛｝【】\-→➜⟶—%s]+|.)"""
 )
 _OUTSIDE: Final = re.compile(_PIECE % ("", ""), re.DOTALL)
@@ -26,21 +28,26 @@ _GOES_ON: Final = re.compile(
 """Behind this a brace begins an object."""
 _ELSE_NEXT: Final = re.compile(r"[\s;]*(?:else|elif|elsif|否则)", re.IGNORECASE)
 _HALF: Final = str.maketrans(
-    "（）［］｛｝【】，、；：＝＜＞！＋．＄　“”「」‘’", '()[]{}[],,;:=<>!+.$ """"\'\''
+    "（）［］｛｝【】，、；：＝＜＞！＋－．＄　“”「」‘’", '()[]{}[],,;:=<>!+-.$ """"\'\''
 )
 _COUNT: Final = r"(?:\d{1,2}|[一二三四五六七八九十]{1,3})"
 MARK: Final = (
     r"(?:(?:\*\*|__)?(?:\d{1,2}(?:\.\d{1,2})*[.)、：:,](?!\d)|\d{1,2}(?:\.\d{1,2})+(?=[ \t])|[①-⑳]"
-    rf"|[-*•](?=\s)(?:[ \t]+\[[ xX]?\])?|(?:步骤|step)[ \t]*{_COUNT}[ \t]*[:：.、,]?|第{_COUNT}步[ \t]*[:：、，,]?)"
+    r"|[(（]\d{1,2}[)）](?=\s*[^\W\d])|(?:[a-h]|[ivxIVX]{1,4})[.)](?=\s)|[+→](?=\s)|(?:[-—]{1,2}|=)>(?=\s)"
+    r"|(?:first(?:ly)?|second(?:ly)?|third(?:ly)?|then|next|after that|afterwards|finally|lastly)\b[ \t]*[,，:：]?(?=[ \t])"
+    r"|\d\ufe0f?\u20e3|\d{1,2}[ \t]*\|(?=\s)|(?:plan|计划)[ \t]*[:：]"
+    r"|(?:首先|其次|然后|接着|随后|之后|最后)[,，:：]?"
+    rf"|[-*•](?=\s)(?:[ \t]+\[[ xX]?\])?|(?:步骤|step|task|任务)[ \t]*#?{_COUNT}[ \t]*[:：.、,]?|第{_COUNT}步[ \t]*[:：、，,]?)"
     r"(?:\*\*|__)?[:：]?[ \t]*)"
 )
 """What stands before a step in a list: its number, in figures or in words, or a bullet; bold or not."""
 
 _MARKS: Final = re.compile(MARK + "+", re.IGNORECASE)
 _HEAD: Final = re.compile(
-    rf"\s*{MARK}*(?:(?:if|when|elif|elsif|else|for|foreach|parallel)(?![A-Za-z_])|如果|若|否则|对|遍历|并行|同时)",
+    rf"\s*{MARK}*(?:(?:if|when|unless|elif|elsif|else|for|foreach|parallel)(?![A-Za-z_])|如果|除非|若|否则|对|遍历|并行|同时)",
     re.IGNORECASE,
 )
+_STOP: Final = re.compile(r"(?<=[\w)\]}\"'])\.$")
 MOST_RESTARTS: Final = 10
 _CLOSERS: Final = {"(": ")", "[": "]", "{": "}"}
 
@@ -197,7 +204,7 @@ def _line(number: int, text: str, raw: str, fixes: dict[str, Fix]) -> Line | Non
     if mark:
         fixes["numbered_line"] = fix("numbered_line", before=mark[0].strip())
         bare = bare[mark.end() :]
-    said = bare.strip().strip("`").rstrip("。;").strip()
+    said = plain(_STOP.sub("", bare.strip().strip("`").rstrip("。;").strip()), fixes)
     if not said:
         return None
     start = raw.find(said[:6])

@@ -9,20 +9,24 @@ from typing import Any, Final
 
 from toolhand.core.language import Language
 from toolhand.core.messages import Fix
+from toolhand.parsing.costs import fix
 from toolhand.parsing.loose import LooseError
 from toolhand.parsing.plans.blocks import Blocks, Head
 from toolhand.parsing.plans.invented import named
 from toolhand.parsing.plans.lines import Line, logical_lines
 from toolhand.parsing.plans.mistakes import MOST_PROBLEMS, problem, syntax_problem
 from toolhand.parsing.plans.nodes import Literal, ObjectOf, Plan
+from toolhand.parsing.plans.remarks import has_unquoted_answer, quoted_answer
 from toolhand.parsing.plans.trees import Builder, Wrong
 from toolhand.parsing.pythonic import read_arguments
 
 MOST_CHARACTERS: Final = 50_000
 """A longer plan is refused: no task needs it, and a model that writes it has lost its way."""
 
-_PLAIN: Final = re.compile(r"[\w\s./°%-]+|\d{1,2}:\d{2}(?::\d{2})?")
+_PLAIN: Final = re.compile(r"[\w\s./°%-]+(?:@[\w.-]+)?|\d{1,2}:\d{2}(?::\d{2})?")
 _FORMULA: Final = re.compile(r"\b(?:if|else|for|in|and|or|not|lambda|is)\b")
+_CODE: Final = re.compile(r"[\"']\s*(?:(?:if\b.*\belse|for\b.*\bin)\b|[+*%]|\.\w+\()", re.DOTALL)
+"""Behind a quotation mark inside what was taken for a text: Python that chooses or puts together."""
 _CALL_BEGUN: Final = re.compile(r"[^\W\d][\w.\-]*\(")
 
 
@@ -76,6 +80,10 @@ def _head(line: Line, builder: Builder, parse: Any, language: Language) -> Any:
 
 def _loosely(line: Line) -> Line | None:
     """The line with its first call's arguments read as tolerantly as everywhere else, written in the plan's own spelling."""
+    if has_unquoted_answer(line.text):
+        said = line.raw if has_unquoted_answer(line.raw) else line.text
+        fixes = [*line.fixes, fix("unquoted_value")]
+        return Line(line.number, line.indent, quoted_answer(said), line.raw, line.start, fixes)
     begun = _CALL_BEGUN.search(line.text)
     if begun is None:
         return None
@@ -84,6 +92,11 @@ def _loosely(line: Line) -> Line | None:
     except (LooseError, RecursionError):
         return None
     if found.is_cut or not found.fixes or any(_is_odd(taken) for taken in found.fixes):
+        return None
+    if any(
+        isinstance(value, str) and _CODE.search(value)
+        for value in (*found.keywords.values(), *found.positions)
+    ):
         return None
     named = [f"{key}={_again(value, is_bare=key in found.bare)}" for key, value in found.keywords.items()]
     values = [_again(value, is_bare="" in found.bare) for value in found.positions]
@@ -99,7 +112,7 @@ def _is_odd(taken: Fix) -> bool:
 
 def _again(value: Any, *, is_bare: bool) -> str:
     match value:
-        case str() if is_bare:
+        case str() if is_bare and "@" not in value:
             return value
         case list():
             return f"[{', '.join(_again(item, is_bare=False) for item in value)}]"

@@ -20,6 +20,7 @@ _IN_TEXT: Final = re.compile(
     re.DOTALL,
 )
 _BRACED: Final = re.compile(r"\\.|\{{1,2}([^{}\n]{1,300})\}{1,2}", re.DOTALL)
+_CALLS: Final = re.compile(r"\$?[^\W\d][\w.]{2,}\((?:\s*(?:[^\W\d]\w*\s*=|[\"'$]).*|\s*)\).*", re.DOTALL)
 _SUBSCRIPT: Final = re.compile(r"\[(?:'[^'\n]*'|\"[^\"\n]*\")\]")
 _CALCULATES: Final = re.compile(r"[-+*/%()<>?|]|\b(?:if|for)\b")
 _NAMES: Final = re.compile(r"\$?[^\W\d]\w*")
@@ -78,7 +79,7 @@ def has_formula(written: str, saved: Collection[str]) -> bool:
 
 
 def _is_formula(held: str, saved: Collection[str], *, is_template: bool) -> bool:
-    if is_template:
+    if is_template or _CALLS.fullmatch(held.strip()):
         return True
     bare = _SUBSCRIPT.sub("", held)
     if any(mark in bare for mark in "\"':") or not _CALCULATES.search(bare):

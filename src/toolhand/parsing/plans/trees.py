@@ -26,7 +26,7 @@ from toolhand.parsing.plans.nodes import (
 from toolhand.parsing.plans.texts import PATH, path, reference
 
 _WORDS: Final = {"true": True, "false": False, "null": None, "none": None, "nil": None}
-_LOOP_WORDS: Final = frozenset(["FOR", "IN", "THEN", "LET", "EACH"])
+_LOOP_WORDS: Final = frozenset(["FOR", "IN", "THEN", "LET", "EACH", "ARROW"])
 _KINDS: Final = {
     "MORE": ">",
     "LESS": "<",
@@ -106,6 +106,10 @@ class Builder:
             raise Wrong("one")
         return Head("statements", body=(Parallel(steps=steps, line=self.line.number),))
 
+    def _steps_line(self, children: list[Any]) -> Head:
+        steps = self.head(children[0], self.line).body or ()
+        return Head("statements", body=(*steps, *(self._answer(children[1:]).body or ())))
+
     def _answer(self, children: list[Any]) -> Head:
         before: list[Statement] = []
         value = self._value(children[1], before) if len(children) > 1 else Literal(None)
@@ -114,6 +118,9 @@ class Builder:
     def _if_line(self, children: list[Any]) -> Head:
         before: list[Statement] = []
         test = self._value(children[1], before)
+        if children[0].type == "UNLESS":
+            self._took("other_operator", before=str(children[0]), after="if not")
+            test = Test("not", (test,))
         bodies = [self.head(child, self.line).body for child in children[2:] if hasattr(child, "data")]
         return Head("if", test=test, before=tuple(before), body=bodies[0] if bodies else None,
                     other=bodies[1] if len(bodies) > 1 else None)  # fmt: skip
@@ -133,7 +140,7 @@ class Builder:
     def _for_line(self, children: list[Any]) -> Head:
         before: list[Statement] = []
         trees = [child for child in children if getattr(child, "type", "") not in _LOOP_WORDS]
-        if any(getattr(child, "type", "") == "EACH" for child in children):
+        if any(getattr(child, "type", "") in {"EACH", "ARROW"} for child in children):
             trees[:2] = trees[1::-1]  # the list first, then the name
         name = self._target(trees[0])
         items = self._value(trees[1], before)

@@ -8,24 +8,32 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from toolhand.parsing.plans.lines import MARK
+from toolhand.parsing.plans.remarks import has_unquoted_answer
 from toolhand.tools.collection import ToolCollection
 
 Kind: TypeAlias = Literal["call", "word", "blank", "prose"]
 
-_MARK: Final = rf"[ \t>]*{MARK}*`?"
+_MARK: Final = rf"[ \t>　\xa0]*{MARK}*`?"
 _NAMED: Final = re.compile(
     _MARK + r"(?:(?:in[ \t]+)?parallel[ \t:：]+|(?:同时|并行)[ \t:：]+)?(?:(?:let|set|var|const)[ \t]+)?"
-    r"(?P<kept>\$?[^\W\d]\w*(?:[ \t]*,[ \t]*\$?[^\W\d]\w*){0,8}[ \t]*(?::=|=(?!=)|<-|←)[ \t]*)?"
-    r"(?:(?:await|call|invoke|execute|run|调用|执行)[ \t]+|(?:调用|执行)(?=[A-Za-z_$]))?\$?(?P<name>[^\W\d][\w.\-]*)[ \t]*[(（]",
+    r"(?:<(?:step|action|call|tool|line|li|item)(?:\s[^<>\n]*)?>[ \t]*)?"
+    r"(?P<kept>\$?[^\W\d]\w*(?:[ \t]*:[ \t]*[^\W\d][\w.\[\], |]{0,40}?)?"
+    r"(?:[ \t]*,[ \t]*\$?[^\W\d]\w*){0,8}[ \t]*(?::=|=(?!=)|<-|←)[ \t]*)?"
+    r"(?:(?:await|call|invoke|execute|run|调用|执行)[ \t]+|(?:调用|执行)(?=[A-Za-z_$]))?"
+    r"(?P<bold>\*\*|__|`)?\$?(?P<name>[^\W\d][\w.\-]*)(?(bold)(?:(?P=bold))?|)[ \t]*[(（]",
     re.IGNORECASE,
 )
 _CONTROL: Final = re.compile(
     _MARK
-    + r"(?P<word>if|when|elif|elsif|else|otherwise|for|foreach|parallel|in parallel|return|end|endif|endfor|pass|done|while"
-    r"|如果|若|否则|遍历|对于?每|对于?(?=[ \t]*\$)|返回|结束|并行|同时)(?![\w(（.]{0,1}[A-Za-z_(（.])",
+    + r"(?P<word>if|when|unless|elif|elsif|else|otherwise|for|foreach|parallel|in parallel|return|end|endif|endfor|pass|done"
+    r"|while|如果|若|除非|否则|遍历|对于?每|对于?(?=[ \t]*\$|[ \t]+\w)|返回|结束|并行|同时)(?![\w(（.]{0,1}[A-Za-z_(（.])",
     re.IGNORECASE,
 )
 _CLOSED: Final = re.compile(r"(?:[:：{]|\b(?:then|do)|那么|则)[ \t]*(?:(?:#|//).*)?$")
+_COMPARED: Final = re.compile(
+    r"[ \t]*(?:not[ \t]+)?[^\W\d][\w.\[\]\"']*[ \t]*(?:[=!]==?|[<>]=?|≥|≤|≠)[ \t]*(?:[+-]?\d[\d.]*|[\"'“][^\"'”]*[\"'”])[ \t]*"
+)
+"""A whole condition, also without its colon."""
 _ALONE: Final = re.compile(
     r"(?:end|end[ _]?(?:if|for|foreach|parallel)|pass|done|else|otherwise|结束(?:如果|循环|遍历|并行)?|否则)[ \t:：;。]*$",
     re.IGNORECASE,
@@ -57,23 +65,23 @@ _VALUE: Final = re.compile(r"[ \t:：(（]*(?:\$|f?[\"'“「{\[]|\w+[ \t]*[;；
 _CALL_IN: Final = re.compile(r"([^\W\d][\w.\-]*)[ \t]*[(（]")
 _NAMES: Final = r"(?:\$?\w{1,40}[ \t]*,[ \t]*){0,8}"
 _BEGUN: Final = re.compile(
-    rf"[ \t>]*[*_]{{0,2}}{_MARK}[*_]{{0,2}}{_NAMES}\$?[\w.\-]{{0,60}}[ \t]*$", re.IGNORECASE
+    rf"[ \t>　\xa0]*[*_]{{0,2}}{_MARK}[*_]{{0,2}}{_NAMES}\$?[\w.\-]{{0,60}}[*_`]{{0,2}}[ \t]*$", re.IGNORECASE
 )
 _MAY_BE: Final = re.compile(
     _MARK
     + r"\$?(?:let[ \t]+|set[ \t]+|var[ \t]+|const[ \t]+|(?:await|call|invoke|execute|run|调用|执行)[ \t]+)?"
     + _NAMES
-    + r"[\w.\-\[\]\"']{0,80}[ \t]*(?:[(（=:<←\[$]|->|→)",
+    + r"(?:[\w.\-\[\]\"']{0,80}[ \t]*(?:[(（=:<←\[$]|->|→)|(?:\*\*|__|`)?[\w.\-]{1,60}(?:\*\*|__|`)?[ \t]*[(（])",
     re.IGNORECASE,
 )
 _LONG_HEAD: Final = 400
-_MARK_ONLY: Final = re.compile(r"[\s>\d.)、：:\-*•`#]*")
+_MARK_ONLY: Final = re.compile(r"[\s>\d.()（）、：:\-*•+→|`#\ufe0f\u20e3]*")
 _CONTROL_BEGUN: Final = re.compile(
     _MARK
-    + r"(?:if|when|elif|elsif|else|otherwise|for|foreach|parallel|in|return|end|pass|done|while|let|set|var|const|await|step"
-    r"|call|invoke|execute|run|try|finally|loop|except|catch|repeat|switch|match|with|async|def|function|class)\b|"
+    + r"(?:if|when|unless|elif|elsif|else|otherwise|for|foreach|parallel|in|return|end|pass|done|while|let|set|var|const"
+    r"|await|step|call|invoke|execute|run|try|finally|loop|except|catch|repeat|switch|match|with|async|def|function|class)\b|"
     + _MARK
-    + r"[如若否遍对返结并同步第调执]",
+    + r"[如若除否遍对返结并同步第调执]",
     re.IGNORECASE,
 )
 
@@ -106,10 +114,13 @@ def kind_of(line: str, tools: ToolCollection) -> Kind:
     if any(tools.lookup(name) is not None for name in _CALL_IN.findall(rest)):
         return "call"
     if control["word"].lower() in {"return", "返回"}:
-        return "word" if _VALUE.match(rest) else "prose"
+        return "word" if _VALUE.match(rest) or has_unquoted_answer(line[control.start("word") :]) else "prose"
     return (
         "word"
-        if _CLOSED.search(line) or _ALONE.match(line[control.start("word") :]) or "$" in rest
+        if _CLOSED.search(line)
+        or _ALONE.match(line[control.start("word") :])
+        or "$" in rest
+        or _COMPARED.fullmatch(rest)
         else "prose"
     )
 

@@ -17,6 +17,7 @@ from toolhand.core.errors import ErrorCode, SettingsError, ToolError
 from toolhand.core.language import say
 from toolhand.core.messages import FinishReason, RawCall, Reply, ToolCall
 from toolhand.parsing.plans.arguments import written_arguments
+from toolhand.parsing.plans.nodes import references
 from toolhand.plan import Plan, check, read
 from toolhand.plan.check import Checked
 from toolhand.protocols.reading.asked import Asked, Candidate, Scanned
@@ -37,6 +38,8 @@ _HANGS: Final = re.compile(
     r"|如果|若是?|当|除非|只有|否则|确认|等到?|视|取决|或者|或是|例如|比如|示例|[?？]",
     re.IGNORECASE,
 )
+_HEAD: Final = re.compile(r"(?:^|\n)(?![#*>\d\-])[^\s#*>\d\-][^\n]*[:：]\s*$")
+"""A line that ends with a colon and has the step under it, and is no heading: the head of a block that is not known here."""
 _HEADING: Final = 200
 """So many characters between two stretches are a heading, not a text of its own."""
 _CALL_BEGUN: Final = re.compile(r"([^\W\d][\w.\-]*)[ \t]*[(（]")
@@ -103,11 +106,12 @@ class PlanSettler(Settler):
         self._manner, self._is_carried = manner, is_carried
         self._meant: list[tuple[Candidate, bool]] = []
         self._pieces: dict[int, list[str]] = {}
+        self._kept: set[str] = set()
         self._text = ""
 
     def reply(self, text: str, finish_reason: FinishReason, settled: Settled | None = None) -> Reply:
         """Reads a whole text."""
-        self._text, self._meant, self._pieces = text, [], {}
+        self._text, self._meant, self._pieces, self._kept = text, [], {}, set()
         reply = super().reply(text, finish_reason, settled)
         return self._with_plan(reply, finish_reason) if self._meant else reply
 
@@ -151,7 +155,12 @@ class PlanSettler(Settler):
             names = _CALL_BEGUN.findall(self._text, start, end)
             asked += [Asked(name, {}) for name in names if self.tools.lookup(name) is not None][:1]
         words = [value for one in asked for value in one.arguments.values() if isinstance(value, str)]
-        is_block = len(asked) > 1 or any(step.save_as for step in steps)
+        kept = {step.save_as for step in steps if step.save_as}
+        used = {found.name for step in steps for value in step.values for found in references(value)}
+        is_block = (
+            len(asked) > 1 or bool(kept) or bool(used & self._kept)
+        )  # it goes on with a result of the text
+        self._kept |= kept
         return Candidate(
             start,
             end,
@@ -202,24 +211,25 @@ class PlanSettler(Settler):
         """What keeps a plan from running that is right in itself."""
         if finish_reason == "length" and not self._text[self._meant[-1][0].end :].strip(" \t\r\n`"):
             yield self._problem("cut", ErrorCode.TRUNCATED)
-        for between in self._between():
-            if _HANGS.search(between):
-                yield self._problem("hangs", ErrorCode.UNPARSEABLE, said=between[:80])
+        for between, piece in self._between():
+            said = " ".join(between.split())
+            if _HANGS.search(said) or (piece[:1].isspace() and _HEAD.search(between)):
+                yield self._problem("hangs", ErrorCode.UNPARSEABLE, said=said[:80])
         writes = any(
             tool.rules.effect != "reads" for call in checked.calls if (tool := self.tools.get(call.name))
         )
         if writes and any(is_doubtful for _, is_doubtful in self._meant):
             yield self._problem("doubt", ErrorCode.DOUBTFUL)
 
-    def _between(self) -> Iterator[str]:
-        """The words that stand between the stretches of the plan."""
+    def _between(self) -> Iterator[tuple[str, str]]:
+        """The words that stand between the stretches of the plan, each with the stretch behind it."""
         end = 0
         for found, _ in self._meant:
             at = found.start
             for number, piece in enumerate(self._pieces[found.start]):
                 begin = self._text.index(piece, at)
                 if number or found is not self._meant[0][0]:
-                    yield " ".join(self._text[end:begin].split())
+                    yield self._text[end:begin], piece
                 at = end = begin + len(piece)
 
     def _problem(self, key: str, code: ErrorCode, **words: str) -> ToolError:
