@@ -114,19 +114,12 @@ class Dispatcher:
         try:
             given: object = await self._way(bound, context)
             result = given if isinstance(given, ToolResult) else _broken(bound, context, _no_result(given))
-        except ToolFailure as failure:  # a policy's own words
-            result = bound.answer(failure.told(context.language))
-        except Exception as error:
-            if isinstance(error, _ENDING):
-                context.emit(
-                    CallCancelled(call=bound.call, seconds=time.monotonic() - started, tool=bound.tool)
-                )
+        except BaseException as error:
+            if not isinstance(error, Exception) or isinstance(error, _ENDING):
+                seconds = time.monotonic() - started
+                context.emit(CallCancelled(call=bound.call, seconds=seconds, tool=bound.tool))
                 raise
-            # A policy's own fault: no reason for the other calls to end.
             result = _broken(bound, context, error)
-        except BaseException:
-            context.emit(CallCancelled(call=bound.call, seconds=time.monotonic() - started, tool=bound.tool))
-            raise
         seconds = time.monotonic() - started
         context.emit(CallFinished(call=bound.call, result=result, seconds=seconds, tool=bound.tool))
         return result
@@ -266,7 +259,12 @@ def _not_allowed(name: str, choice: ToolChoice, language: Language) -> ToolError
 
 
 def _broken(call: BoundCall, context: RunContext, error: Exception) -> ToolResult:
-    """The result where a layer around the tool has raised, before the tool ran or after: nobody can say."""
+    """The result where a layer around the tool has raised, before the tool ran or after: nobody can say.
+
+    It is no reason for the other calls to end.
+    """
+    if isinstance(error, ToolFailure):  # a policy's own words
+        return call.answer(error.told(context.language))
     tell_failed(call, context, error)
     is_safe = call.tool.repeatable
     said, unknown = _BROKEN[context.language]

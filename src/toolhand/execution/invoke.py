@@ -90,17 +90,8 @@ async def invoke(call: BoundCall, context: RunContext) -> ToolResult:
         try:
             # The function has its own defaults, and real ones: only what was sent is validated.
             arguments = tool.validate(call.call.arguments)
-        except ValueError as error:
-            return _refused(
-                "invalid",
-                ErrorCode.INVALID_ARGUMENT,
-                call,
-                context,
-                retryable=True,
-                detail=str(error).rstrip("。. "),
-            )
         except Exception as error:  # noqa: BLE001 - a type's own validators may raise anything
-            return _raised(call, context, error, has_begun=False)
+            return _unfit(call, context, error)
     filled = dict(arguments)
     for parameter, key in tool.injected.items():
         try:
@@ -120,6 +111,14 @@ async def invoke(call: BoundCall, context: RunContext) -> ToolResult:
         context.memory.setdefault(SUCCEEDED, set()).add(tool.name)
     untrusted = tool.rules.untrusted
     return ToolResult(call_id=call.call.id, name=tool.name, outcome=Value(value), untrusted=untrusted)
+
+
+def _unfit(call: BoundCall, context: RunContext, error: Exception) -> ToolResult:
+    """The answer where the arguments are not valid, or could not be looked at."""
+    if not isinstance(error, ValueError):
+        return _raised(call, context, error, has_begun=False)
+    code, detail = ErrorCode.INVALID_ARGUMENT, str(error).rstrip("。. ")
+    return _refused("invalid", code, call, context, retryable=True, detail=detail)
 
 
 def _ended(call: BoundCall, context: RunContext, error: BaseException) -> ToolResult | None:
