@@ -99,9 +99,7 @@ def _module(source: str) -> ModuleType:
         )
     is_file = source.endswith(".py") or is_there
     if is_file and not is_there:
-        raise SettingsError(
-            say(f"there is no file '{source}' to take tools from", f"没有文件“{source}”，无法从中读取工具")
-        )
+        raise SettingsError(say(f"there is no file '{source}' to load", f"没有文件“{source}”，无法加载"))
     try:
         if not is_file:
             return importlib.import_module(source)

@@ -8,6 +8,8 @@ import pytest
 
 from toolhand import Agent
 from toolhand.core.errors import SettingsError, StoreError
+from toolhand.policies.sharing import Taking
+from toolhand.policies.sharing.postgres import PostgresState
 from toolhand.sessions.postgres import PostgresStore
 from toolhand.sessions.postgres_groups import text
 from toolhand.testing import ScriptedModel
@@ -64,6 +66,13 @@ async def test_a_user_needs_no_right_to_make_tables_that_are_there(url):
         plain = PostgresStore(theirs)
         assert (await Agent(ScriptedModel(["ok"]), store=plain).run("x", session="s")).output == "ok"
         await plain.close()
+        await _counts_alone(
+            theirs, True
+        )  # there is no schema for what is counted together, and it may make none
+        await _counts_alone(url, False)
+        await run(f"GRANT USAGE ON SCHEMA toolhand_state TO {user}")
+        await run(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA toolhand_state TO {user}")
+        await _counts_alone(theirs, False)
         # A schema of one's own is as good, and without one it is said what is missing.
         await run(f"DROP SCHEMA toolhand CASCADE; CREATE SCHEMA toolhand AUTHORIZATION {user}")
         plain = PostgresStore(theirs)
@@ -75,8 +84,15 @@ async def test_a_user_needs_no_right_to_make_tables_that_are_there(url):
         ):
             await PostgresStore(theirs).list()
     finally:
-        await run(f"DROP OWNED BY {user}; DROP ROLE {user}")
+        await run(f"DROP SCHEMA IF EXISTS toolhand_state CASCADE; DROP OWNED BY {user}; DROP ROLE {user}")
         await admin.close()
+
+
+async def _counts_alone(url, expected):
+    state = PostgresState(url, timeout=20)
+    assert await state.take([Taking(key="k", count=5, seconds=60)]) == 0
+    assert state.is_alone is expected
+    await state.close()
 
 
 def test_what_postgresql_s_texts_cannot_hold_is_left_out():

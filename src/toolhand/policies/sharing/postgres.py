@@ -33,8 +33,10 @@ _LOG: Final = logging.getLogger("toolhand.policies")
 
 _LOCK: Final = 7_411_309_172_050
 
-_TABLES: Final = f"""
-CREATE SCHEMA IF NOT EXISTS {SCHEMA};
+_IS_MADE: Final = "SELECT to_regclass('receipt_until') IS NOT NULL"
+"""Whether the last of the tables' parts is there. To ask, and to use them then, needs no right to make any."""
+
+_TABLES: Final = """
 CREATE OR REPLACE FUNCTION moment() RETURNS DOUBLE PRECISION LANGUAGE sql VOLATILE AS
     'SELECT extract(epoch FROM clock_timestamp())::double precision';
 CREATE UNLOGGED TABLE IF NOT EXISTS place (
@@ -50,7 +52,7 @@ CREATE TABLE IF NOT EXISTS receipt (
     key TEXT PRIMARY KEY, value TEXT, begun DOUBLE PRECISION NOT NULL, until DOUBLE PRECISION NOT NULL
 );
 CREATE INDEX IF NOT EXISTS receipt_until ON receipt (until);
-"""  # noqa: S608 - our own words
+"""
 
 
 class PostgresState:
@@ -283,9 +285,12 @@ class PostgresState:
                         "idle_in_transaction_session_timeout": "5000",
                     },
                 )
-                async with pool.acquire() as connection, connection.transaction():
-                    await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
-                    await connection.execute(_TABLES)
+                try:
+                    async with pool.acquire() as connection:
+                        await _made(connection)
+                except BaseException:
+                    pool.terminate()
+                    raise
                 self._pools[loop] = pool
             return pool
 
@@ -303,10 +308,22 @@ class PostgresState:
             self._alone_until = time.monotonic() + SECONDS_ALONE
             _LOG.warning(
                 "PostgreSQL cannot be used (%s): this process counts for itself for the next %g seconds",
-                type(error).__name__,
+                # What the driver says of a URL that it cannot read may quote a piece of the password.
+                type(error).__name__ + ("" if isinstance(error, ValueError) else f": {error}".rstrip(": ")),
                 SECONDS_ALONE,
             )
             return await alone()
+
+
+async def _made(connection: Any) -> None:
+    """Makes the tables where they are not there yet."""
+    if await connection.fetchval(_IS_MADE):
+        return
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
+        if not await connection.fetchval("SELECT 1 FROM pg_namespace WHERE nspname = $1", SCHEMA):
+            await connection.execute(f"CREATE SCHEMA {SCHEMA}")
+        await connection.execute(_TABLES)
 
 
 async def _lock(connection: Any, names: Any) -> None:
