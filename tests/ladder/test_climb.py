@@ -10,7 +10,7 @@ from toolhand.core.events import AskedAgain, SteppedDown, SteppedUp, TextDelta, 
 from toolhand.core.messages import ModelOutput, Odds, RawCall, Reply, ToolCall, Usage, user
 from toolhand.ladder import Ladder, Profile, way_of
 from toolhand.ladder.climb import LONGEST_RECOVERY, MOST_SESSIONS
-from toolhand.protocols.doubts import fit_of, sureness, yes_of
+from toolhand.protocols.doubts import Signs, fit_of, sureness, yes_of
 from toolhand.testing import ScriptedModel
 
 GOOD = Reply(text="Fine.")
@@ -227,7 +227,8 @@ def doubting():
     ("text", "fit", "yes", "is_called"),
     [
         ("The weather in Oslo?", 0.95, None, True),
-        ("The weather in Oslo?", 0.7, 0.8, True),
+        ("The weather in Oslo?", 0.7, 0.9, True),
+        ("The weather in Oslo?", 0.7, 0.6, False),
         ("What is love?", 0.7, 0.3, False),
         ("What is love?", 0.95, 0.6, False),
     ],
@@ -322,11 +323,30 @@ def test_how_sure_it_was_is_read_from_the_word_of_the_decision():
     assert yes_of(()) is None
 
 
-def test_each_sign_counts():
-    assert (
-        sureness(0.9, 0.9, 1.0) > sureness(0.5, 0.9, 1.0) > sureness(0.5, 0.5, 1.0) > sureness(0.5, 0.5, 0.0)
+@pytest.mark.parametrize(
+    "weaker", [{"yes": 0.6}, {"share": 0.5}, {"share": None}, {"taken": 1}, {"has_choice": False}]
+)
+def test_each_sign_counts(weaker):
+    signs = {"yes": 0.9, "share": 1.0, "taken": 3, "has_choice": True}
+    assert 0 < sureness(Signs(**signs | weaker)) < sureness(Signs(**signs)) < 1
+
+
+def test_what_nobody_said_a_word_of_is_not_meant_however_sure_the_model_was():
+    assert sureness(Signs(yes=1.0, share=0.0, taken=0, has_choice=True)) < 0.1
+
+
+@pytest.mark.parametrize("others", [0, 1])
+async def test_a_single_tool_has_to_fit_better_than_one_that_was_chosen(others):
+    @tool
+    def get_time(city: str) -> str:
+        """What time it is in a city."""
+        return "12:00"
+
+    model = ScriptedModel([output(CALL, 0.7), word(0.75), ANSWER])
+    run = await Agent(model, [get_weather, get_time][: 1 + others], protocol=doubting()).run(
+        "The weather in Oslo?"
     )
-    assert 0 < sureness(0.0, 0.0, 0.0) < sureness(1.0, 1.0, 1.0) < 1
+    assert len(run.calls) == others
 
 
 def test_a_structured_call_from_a_server_that_forces_nothing_counts():

@@ -14,6 +14,7 @@ from typing import Any
 
 from toolhand.arguments.grounded import grounded_share
 from toolhand.arguments.grounds import Grounds
+from toolhand.arguments.likeness import words_taken
 from toolhand.arguments.settings import BindSettings
 from toolhand.core.language import Language
 from toolhand.core.messages import (
@@ -33,6 +34,7 @@ from toolhand.protocols.doubts import (
     PLAIN_FIT,
     PLAIN_SHARE,
     PLAIN_UNFIT,
+    Signs,
     fit_of,
     is_answering_results,
     question,
@@ -219,6 +221,12 @@ def led(messages: Sequence[Message], words: str) -> list[Message]:
     return [first, *messages[1 if head else 0 :]]
 
 
+def _sure(said: Said, calls: Sequence[ToolCall], share: float | None, yes: float) -> float:
+    taken = words_taken(said.messages, calls) if calls else 1  # an answer may yet become calls that take up something
+    has_choice = len(said.tools) > 1
+    return sureness(Signs(yes=yes, share=share, taken=taken, has_choice=has_choice))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constrained:
     """A protocol whose replies the server forces into shape. A server that forces nothing gets the same prompt.
@@ -275,19 +283,23 @@ class Constrained:
 
         def settled(output: ModelOutput) -> Settled:
             yes = yes_of(output.odds)
-            sure = sureness(fit, yes, share)
+            sure = _sure(said, calls, share, fit if yes is None else yes)
             if bool(calls) is (sure >= self.least_sure) and not is_echo:
                 return Settled(sure, None)
             if calls:
                 return Settled(sure, answer_of(said))
-            return Settled(sure, replace(said.request, grammar=calls_of(grammar), odds=0), judged(yes))
+            return Settled(
+                sure,
+                replace(said.request, grammar=calls_of(grammar), odds=0),
+                judged(fit if yes is None else yes),
+            )
 
-        def judged(yes: float | None) -> Callable[[Reply], tuple[float, bool]]:
+        def judged(yes: float) -> Callable[[Reply], tuple[float, bool]]:
             """Calls in the place of an answer have to be made of what was said: else the answer was right to ask for it."""
 
             def judge(reply: Reply) -> tuple[float, bool]:
                 given = grounded_share(reply.calls, Grounds(said.messages), said.tools)
-                sure, is_said = sureness(fit, yes, given), given is None or given >= PLAIN_SHARE
+                sure, is_said = _sure(said, reply.calls, given, yes), given is None or given >= PLAIN_SHARE
                 return sure, bool(reply.calls) and is_said and (is_echo or sure >= self.least_sure)
 
             return judge

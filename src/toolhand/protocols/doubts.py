@@ -1,14 +1,15 @@
 """How sure it is that a call is meant: from the model's own odds, from a short second question, and from what was said.
 
-A small model calls a tool for almost any question where there is one. Three signs tell the false calls from the right ones better
-than any of them alone: how likely its decision was, what it says when it is asked only whether a tool fits, and how much of the
-call's values anybody gave. The weights are a first guess and not fitted; what counts as sure is the model's profile's.
+A small model calls a tool for almost any question where there is one. Four signs tell the false calls from the right ones better
+than any of them alone: what it says when it is asked only whether a tool fits, how much of the calls' values anybody gave, how
+much of the user's words they take up, and whether there was a tool to choose. What counts as sure is the model's profile's.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from toolhand.core.messages import Message, Odds
@@ -19,10 +20,12 @@ from toolhand.tools.collection import ToolCollection
 ODDS: Final = 20
 """For how many of the likeliest tokens the odds are asked: the most that OpenAI's wire allows."""
 
-FIT_WEIGHT: Final = 0.5
-QUESTION_WEIGHT: Final = 1.5
-SHARE_WEIGHT: Final = 3.0
-BIAS: Final = -4.0
+BIAS: Final = -5.1
+QUESTION_WEIGHT: Final = 1.9
+SHARE_WEIGHT: Final = 1.7
+TAKEN_WEIGHT: Final = 0.9
+CHOICE_WEIGHT: Final = 2.2
+"""Fitted on first replies of the 1.5B model to tasks of BFCL v4 and to questions of two and more steps: docs/adr/0015."""
 
 UNJUDGED: Final = 0.7
 """The share that is assumed where a call has no values to judge by."""
@@ -89,21 +92,37 @@ def yes_of(odds: Sequence[Odds]) -> float | None:
     return chance(odds[0], ("yes", "true", "是"), ("no", "false", "否", "不")) if odds else None
 
 
-def sureness(fit: float, yes: float | None, share: float | None) -> float:
-    """How sure it is that a call is meant, 0 to 1.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signs:
+    """What tells whether calls are meant.
 
     Args:
-        fit: how likely the model's decision was.
-        yes: what it said to the second question; None where it was not asked, which counts as what it decided.
-        share: how much of the call's values was said; None where there are none to judge by.
+        yes: what the model said to the second question, 0 to 1; where that is not known, how likely its decision was.
+        share: how much of the calls' values was said, 0 to 1; None where there are none to judge by.
+        taken: how many of the user's words stand in the calls' values.
+        has_choice: whether more than one tool was there. A single one is called for anything that is near it.
     """
-    if share == 0:
+
+    yes: float
+    share: float | None
+    taken: int
+    has_choice: bool
+
+
+def sureness(signs: Signs) -> float:
+    """How sure it is that calls are meant, 0 to 1.
+
+    Args:
+        signs: what tells it.
+    """
+    if signs.share == 0:
         return NOTHING_SAID
     weighed = (
         BIAS
-        + FIT_WEIGHT * _logit(fit)
-        + QUESTION_WEIGHT * _logit(fit if yes is None else yes)
-        + SHARE_WEIGHT * (UNJUDGED if share is None else share)
+        + QUESTION_WEIGHT * _logit(signs.yes)
+        + SHARE_WEIGHT * (UNJUDGED if signs.share is None else signs.share)
+        + TAKEN_WEIGHT * math.log1p(signs.taken)
+        + CHOICE_WEIGHT * signs.has_choice
     )
     return 1 / (1 + math.exp(-weighed))
 
