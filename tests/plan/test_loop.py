@@ -176,6 +176,25 @@ def test_the_prompt_is_made_of_the_users_tools(language, protocol):
     assert ("你可以使用" in prompt) == (language == "zh")
 
 
+@pytest.mark.parametrize("notation", ["-> 10", "$price * $count", "token -> ok", "→ 10"])
+def test_the_language_of_plans_is_no_answer_to_results(notation):
+    one, model = agent(["log_in() -> t", notation, "It is done."], [])
+    run = one.run_sync("Log in, please.")
+    assert run.output == "It is done."
+    assert notation not in [message.text for message in run.messages]
+    plain = model.requests[-1]
+    assert not plain.tools
+    assert not any(message.calls for message in plain.messages)
+    assert plain.messages[-1].text.startswith("Log in, please.\n\n<plan_result>\n$t = token\n</plan_result>")
+
+
+@pytest.mark.parametrize("answer", ["It costs $10 -> cheap.", "10", "Ulm to Linz: 5 minutes late."])
+def test_a_plain_answer_to_results_counts(answer):
+    one, model = agent(["log_in() -> t", answer], [])
+    assert one.run_sync("Log in, please.").output == answer
+    assert len(model.requests) == 2
+
+
 def test_what_was_mended_is_announced():
     events: list[Any] = []
     one, _ = agent(["log_in() => t\nremind(message=t)", "ok"], [])

@@ -222,7 +222,9 @@ def led(messages: Sequence[Message], words: str) -> list[Message]:
 
 
 def _sure(said: Said, calls: Sequence[ToolCall], share: float | None, yes: float) -> float:
-    taken = words_taken(said.messages, calls) if calls else 1  # an answer may yet become calls that take up something
+    taken = (
+        words_taken(said.messages, calls) if calls else 1
+    )  # an answer may yet become calls that take up something
     has_choice = len(said.tools) > 1
     return sureness(Signs(yes=yes, share=share, taken=taken, has_choice=has_choice))
 

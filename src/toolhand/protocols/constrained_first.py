@@ -9,7 +9,7 @@ speaks of, that tool is called. Where the user names a file, the tools that list
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Final
@@ -69,17 +69,26 @@ class ConstrainedFirst(Constrained):
         repeated = repeated_results(messages, tools)
         gone = _left_out(messages, repeated, overcome_results(messages, tools))
         if choice.mode == "auto" and (repeated or has_fallen_silent(messages)):
-            told = _told_at_once(messages, gone, language)
+            told = told_at_once(messages, gone, language)
             return NATIVE.render(told, ToolCollection(), ToolChoice("none"), language)
         return NATIVE.render(_led(messages, gone, _GO_ON[language]), tools, choice, language)
 
 
-def _told_at_once(
-    messages: Sequence[Message], gone: AbstractSet[int], language: Language
+def told_at_once(
+    messages: Sequence[Message],
+    gone: AbstractSet[int],
+    language: Language,
+    written: Callable[[ToolResult, Language], str] = framed,
 ) -> Sequence[Message]:
     """The history up to the user's last words, with what was found since beside them: there is no call in it to be imitated.
 
     What failed and was not got past is told as well: a mail that was not sent is a part of the answer.
+
+    Args:
+        messages: the history.
+        gone: the results that say nothing any more, by identity.
+        language: of the words that ask for the answer.
+        written: how a result is written.
     """
     at, _ = since_the_user_spoke(messages)
     found = [
@@ -88,7 +97,7 @@ def _told_at_once(
         for result in message.results
         if id(result) not in gone and (result.ok or not _was_repeated(result))
     ]
-    told = "\n".join((*(framed(result, language) for result in found), _ANSWER[language]))
+    told = "\n".join((*(written(result, language) for result in found), _ANSWER[language]))
     if at < 0:
         return [user(told)]
     others = [part for part in messages[at].parts if not isinstance(part, Text)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from toolhand.arguments.settings import BindSettings
@@ -19,8 +19,10 @@ from toolhand.core.tools import Tool, ToolChoice
 from toolhand.core.untrusted import framed
 from toolhand.plan import Rules
 from toolhand.plan.language import grammar
-from toolhand.protocols import Reader
-from toolhand.protocols.next_steps import without_sent_back
+from toolhand.protocols import Doubt, Reader, Said, Settled
+from toolhand.protocols.constrained_first import told_at_once
+from toolhand.protocols.native import PROTOCOL as NATIVE
+from toolhand.protocols.next_steps import has_result, without_sent_back
 from toolhand.protocols.prompting import (
     Writing,
     example_arguments,
@@ -122,6 +124,8 @@ _REPORT: Final[Mapping[Language, Mapping[str, str]]] = {
         "answer": "如果这些结果已经能回答问题，现在就用一句话回答，写出查到的数值，不要写调用。否则只写还缺的调用。",
     },
 }
+_NOTATION: Final = re.compile(r"^(?:->|→)|\$[^\W\d]|^[\w.\s]+(?:(?:->|→)[\w.\s]*)+$")
+"""An answer that is none: a plan's arrow, a result's name, or nothing but words with arrows between."""
 _FRAME: Final = re.compile(r"<\s*/?\s*plan_result|^[ \t]*\$[^\W\d]\w*[ \t]*=", re.IGNORECASE | re.MULTILINE)
 
 
@@ -149,6 +153,23 @@ class PlanProtocol:
     def reader(self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings) -> Reader:
         """Reads plans, and whatever else the model falls into; a plan becomes the one call that carries it."""
         return PlanReader(PlanSettler(tools, new_id, settings, manner=self.manner, is_carried=True))
+
+    def again(self, said: Said) -> Doubt | None:
+        """Where a small model answers results in the language of plans (`-> 10`, `$price`), it is asked in its own form."""
+        text = (said.reply.text or "").strip()
+        if (
+            said.reply.calls
+            or said.reply.broken
+            or not _NOTATION.search(text)
+            or not has_result(said.messages)
+        ):
+            return None
+        language = said.request.language
+        told = told_at_once(said.messages, said.tools, language, _framed)
+        plain = NATIVE.render(told, ToolCollection(), ToolChoice("none"), language)
+        return Doubt(
+            "placeholder", None, lambda _: Settled(0.0, replace(plain, sampling=said.request.sampling))
+        )
 
     def lister(self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings) -> Reader:
         """The same for `parse`: the reply's calls are the plan's steps, and its `program` is the plan."""
@@ -223,9 +244,13 @@ def _call(call: ToolCall) -> str:
 
 
 def _results(results: Sequence[ToolResult], language: Language) -> str:
-    framed_results = [f"<plan_result>\n{_result(result, language)}\n</plan_result>" for result in results]
+    framed_results = [_framed(result, language) for result in results]
     has_ended = all(result.ok and not _has_failed(result.data) for result in results)
     return "\n".join([*framed_results, *[_REPORT[language]["answer"]] * has_ended])
+
+
+def _framed(result: ToolResult, language: Language) -> str:
+    return f"<plan_result>\n{_result(result, language)}\n</plan_result>"
 
 
 def _has_failed(report: Any) -> bool:

@@ -350,12 +350,6 @@ def _numbered(statement: str) -> str:
     return re.sub(r"\?", lambda _: f"${next(count)}", statement)
 
 
-def _heard(doing: asyncio.Future[Any]) -> None:
-    """Takes note of how it ended where nobody waits any more, so that the loop does not complain of an error unheard."""
-    if not doing.cancelled():
-        doing.exception()
-
-
 def _is_passing(error: Exception) -> bool:
     """Whether it may be well in a moment: the server is away or starts, or two transactions got in each other's way."""
     if isinstance(error, asyncpg.PostgresError):
