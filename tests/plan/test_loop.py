@@ -188,6 +188,12 @@ def test_the_language_of_plans_is_no_answer_to_results(notation):
     assert plain.messages[-1].text.startswith("Log in, please.\n\n<plan_result>\n$t = token\n</plan_result>")
 
 
+def test_nor_is_it_one_where_there_are_no_results():
+    one, model = agent(["-> 10", "I cannot know."], [])
+    assert one.run_sync("Log in, please.").output == "I cannot know."
+    assert model.requests[-1].tools
+
+
 @pytest.mark.parametrize("answer", ["It costs $10 -> cheap.", "10", "Ulm to Linz: 5 minutes late."])
 def test_a_plain_answer_to_results_counts(answer):
     one, model = agent(["log_in() -> t", answer], [])

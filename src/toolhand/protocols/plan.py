@@ -20,6 +20,7 @@ from toolhand.core.untrusted import framed
 from toolhand.plan import Rules
 from toolhand.plan.language import grammar
 from toolhand.protocols import Doubt, Reader, Said, Settled
+from toolhand.protocols.constrained import freely
 from toolhand.protocols.constrained_first import told_at_once
 from toolhand.protocols.native import PROTOCOL as NATIVE
 from toolhand.protocols.next_steps import has_result, without_sent_back
@@ -157,23 +158,22 @@ class PlanProtocol:
     def again(self, said: Said) -> Doubt | None:
         """Where a small model answers results in the language of plans (`-> 10`, `$price`), it is asked in its own form."""
         text = (said.reply.text or "").strip()
-        if (
-            said.reply.calls
-            or said.reply.broken
-            or not _NOTATION.search(text)
-            or not has_result(said.messages)
-        ):
+        if said.reply.calls or said.reply.broken or not _NOTATION.search(text):
             return None
-        language = said.request.language
-        told = told_at_once(said.messages, said.tools, language, _framed)
-        plain = NATIVE.render(told, ToolCollection(), ToolChoice("none"), language)
-        return Doubt(
-            "placeholder", None, lambda _: Settled(0.0, replace(plain, sampling=said.request.sampling))
-        )
+        return Doubt("placeholder", None, lambda _: Settled(0.0, _plainly(said)))
 
     def lister(self, tools: ToolCollection, new_id: Callable[[], str], settings: BindSettings) -> Reader:
         """The same for `parse`: the reply's calls are the plan's steps, and its `program` is the plan."""
         return PlanReader(PlanSettler(tools, new_id, settings, manner=self.manner))
+
+
+def _plainly(said: Said) -> ModelRequest:
+    """Asks for the answer in the model's own form: with the results beside the question, or, where there are none, with the tools."""
+    if not has_result(said.messages):
+        return freely(said)
+    told = told_at_once(said.messages, said.tools, said.request.language, _framed)
+    plain = NATIVE.render(told, ToolCollection(), ToolChoice("none"), said.request.language)
+    return replace(plain, sampling=said.request.sampling)
 
 
 # ---------------------------------------------------------------------- the prompt
