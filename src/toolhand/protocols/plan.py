@@ -168,10 +168,10 @@ class PlanProtocol:
 
 
 def _plainly(said: Said) -> ModelRequest:
-    """Asks for the answer in the model's own form: with the results beside the question, or, where there are none, with the tools."""
+    """Asks in the model's own form: with the results beside the question, or, where there are none, with the tools."""
     if not has_result(said.messages):
         return freely(said)
-    told = told_at_once(said.messages, said.tools, said.request.language, _framed)
+    told = told_at_once(said.messages, frozenset(), said.request.language, _framed)
     plain = NATIVE.render(told, ToolCollection(), ToolChoice("none"), said.request.language)
     return replace(plain, sampling=said.request.sampling)
 
