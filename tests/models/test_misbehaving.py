@@ -125,6 +125,16 @@ async def test_a_server_that_misses_its_reasoning_in_a_history_gets_it(server):
     server.answers = [lambda: web.json_response(refused, status=400)]
     with pytest.raises(ModelError, match="passed back"):  # once learnt, it is the caller's
         await model.complete(PLAIN)
+    assert len(server.requests) <= 7
+    await model.close()
+
+
+async def test_a_host_that_begins_like_a_key_is_named() -> None:
+    model = openai(
+        "skylark-large-v2", base_url="http://skylark-models.invalid/v1", retries=Retries(attempts=1)
+    )
+    with pytest.raises(ModelError, match=r"skylark-models\.invalid"):
+        await model.complete(PLAIN)
     await model.close()
 
 

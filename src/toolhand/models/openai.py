@@ -62,11 +62,13 @@ class ChatWire:
         """
         return output(body, request.tools, self.dialect)
 
-    def learns(self, error: ModelError) -> bool:
-        """Whether a refusal says what of its replies the server wants back; from now on it gets that."""
+    def learns(self, error: ModelError, body: bytes) -> bool:
+        """Whether a refusal says what of its replies the server wants back, and the body had it not; from now on it gets that."""
         field = wanted_back(error)
         if not field or field in self.dialect.fills:
-            return False
+            return (
+                bool(field) and f'"{field}":'.encode() not in body
+            )  # another request has learnt it meanwhile
         keeps = tuple(dict.fromkeys((*self.dialect.keeps, field)))
         self.dialect = replace(self.dialect, keeps=keeps, fills=(*self.dialect.fills, field))
         self._encoder = Encoder(self.model, self.dialect, source=self._source)

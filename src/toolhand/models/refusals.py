@@ -17,7 +17,7 @@ from toolhand.core.retry_after import retry_after
 from toolhand.models.connections import Timeouts
 from toolhand.models.faults import PASSING, error_text, fault_of, quoted, wait_in
 
-_KEY: Final = re.compile(r"\b(?:sk|pk|rk|gsk|xai|AIza)[-_A-Za-z0-9*.]{8,}")
+_KEY: Final = re.compile(r"\b(?:(?:sk|pk|rk|gsk|xai)[-_]|AIza)[-_A-Za-z0-9*.]{8,}")
 
 _OLLAMA_PORT: Final = 11434
 

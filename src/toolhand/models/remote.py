@@ -37,6 +37,9 @@ from toolhand.models.wires import Incoming, Learning, Wire
 MOST_BYTES: Final = 64 * 1024 * 1024
 """How long an answer may be, unpacked."""
 
+MOST_LEARNT: Final = 4
+"""How often one request is sent otherwise because of what the server refused."""
+
 _MOST_REFUSAL_BYTES: Final = 256 * 1024
 
 _LAST_BYTES_SECONDS: Final = 0.05
@@ -125,7 +128,7 @@ class RemoteModel:
                 return self._signed(await self._complete_once(body, request))
             except ModelError as error:
                 self._hide_secrets(error)
-                if self._learns(error, request, attempts_made):
+                if self._learns(error, request, body, attempts_made):
                     request = self._suited(request)
                     body = self.wire.body(request, streams=False)
                     continue
@@ -155,7 +158,7 @@ class RemoteModel:
                         yield piece if isinstance(piece, TextDelta) else self._signed(piece)
             except ModelError as error:
                 self._hide_secrets(error)
-                if self._learns(error, request, attempts_made):
+                if not has_given and self._learns(error, request, body, attempts_made):
                     request = self._suited(request)
                     body = self.wire.body(request, streams=True)
                     continue
@@ -176,12 +179,14 @@ class RemoteModel:
         opaque = None if output.opaque is None else replace(output.opaque, source=self.name)
         return replace(output, model=self.name, opaque=opaque)
 
-    def _learns(self, error: ModelError, request: ModelRequest, attempts_made: int) -> bool:
+    def _learns(self, error: ModelError, request: ModelRequest, body: bytes, attempts_made: int) -> bool:
         """Whether an error says what to do otherwise: a setting to leave out, or what the wire sees to. It holds from now on."""
+        if attempts_made > MOST_LEARNT:
+            return False
         name = refused_setting(error, request.sampling)
         if name is not None:
             self._refused.add(name)
-        elif not (isinstance(self.wire, Learning) and self.wire.learns(error)):
+        elif not (isinstance(self.wire, Learning) and self.wire.learns(error, body)):
             return False
         self._announce(error, attempts_made, 0.0)
         return True

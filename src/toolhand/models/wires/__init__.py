@@ -41,8 +41,8 @@ class Incoming(Protocol):
 class Learning(Protocol):
     """A wire that adapts itself to what its server refuses."""
 
-    def learns(self, error: ModelError) -> bool:
-        """Whether an error said what to do otherwise; the next body does it."""
+    def learns(self, error: ModelError, body: bytes) -> bool:
+        """Whether an error said what to do otherwise than in this body; the next one does it."""
         ...
 
 
