@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from toolhand.coding import OneProgram, carries_program
 from toolhand.core.approvals import pending_of
+from toolhand.core.canonical import same_call
 from toolhand.core.context import RunContext
 from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.jsonable import jsonable
@@ -23,6 +24,7 @@ from toolhand.parsing.plans.words import said
 from toolhand.parsing.programs.outcomes import CodeRules
 from toolhand.plan import Checked, Done, Interpreter, Outcome, Plan, Rules, Undone, check, read
 from toolhand.policies.conditions import note_success, succeeded
+from toolhand.policies.redaction.masks import MASKED
 from toolhand.policies.shrinking.store import results_of
 from toolhand.protocols.reading.coded import RUN_CODE
 from toolhand.protocols.reading.planned import RUN_PLAN
@@ -31,6 +33,8 @@ from toolhand.toolset import Toolset
 from toolhand.way import Way
 
 _VARIABLES: Final = "plan.variables"
+_STANDING: Final = "plan.standing"
+"""What a failed plan of the run has done and not undone: the next one, which repeats it, need not do it again."""
 
 CARRIERS: Final = frozenset({RUN_PLAN, RUN_CODE})
 """The names of calls that carry several."""
@@ -157,6 +161,7 @@ class _OnePlan:
         )
         self._outcome = await self._interpreter.run()
         variables.update(self._outcome.variables)
+        self._let_stand(self._outcome)
         if self._outcome.ending == "answered":
             self.planning.answer = text_of(self._outcome.answer)
 
@@ -193,6 +198,11 @@ class _OnePlan:
             elif way.session.ledger.of(result.call_id).result is None:
                 way.session.note_ended(result)
 
+        known |= {
+            call.id: stands
+            for call in calls
+            if call.id not in known and (stands := self._masked(call) or self._stands(call)) is not None
+        }
         for result in known.values():
             ended(result)
             if result.ok:
@@ -206,6 +216,46 @@ class _OnePlan:
             for call in calls:
                 self._note(call, found.get(call.id))
         return [self._whole(found[call.id]) for call in calls]
+
+    def _let_stand(self, outcome: Outcome) -> None:
+        """Keeps what a failed plan has done for the one that is written in its place."""
+        standing: dict[tuple[str, str], list[ToolResult]] = {}
+        self.way.context.memory[_STANDING] = standing
+        if outcome.ending != "failed":
+            return
+        gone = {
+            f"{self.call.id}.{one.path}" for one in outcome.undone if one.result is not None and one.result.ok
+        }
+        gone |= {f"{call_id}.undo" for call_id in gone}
+        for call, result in self._ran:
+            if result.ok and call.id not in gone and (key := self._effect(call)) is not None:
+                standing.setdefault(key, []).append(result)
+
+    def _masked(self, call: ToolCall) -> ToolResult | None:
+        """The error of a step that would be given a mask in the place of a value: no tool can do anything right with it."""
+        for key, value in call.arguments.items():
+            if isinstance(value, str) and MASKED.fullmatch(value.strip()):
+                message = said("masked", self.way.context.language, name=call.name, key=key)
+                error = ToolError(code=ErrorCode.INVALID_ARGUMENT, message=message)
+                return ToolResult(call_id=call.id, name=call.name, outcome=error)
+        return None
+
+    def _stands(self, call: ToolCall) -> ToolResult | None:
+        """The result of a step that a failed plan of this run has finished already, each for one repetition."""
+        standing: dict[tuple[str, str], list[ToolResult]] = self.way.context.memory.get(_STANDING, {})
+        key = self._effect(call) if standing else None
+        before = standing.get(key) if key is not None else None
+        if not before:
+            return None
+        result: ToolResult = before.pop(0)
+        return replace(result, call_id=call.id, notes={**result.notes, "repeat_of": result.call_id})
+
+    def _effect(self, call: ToolCall) -> tuple[str, str] | None:
+        """What a writing call does, by its tool and arguments as they are bound; None for any other."""
+        bound = self.way.tools.dispatch.rebind(call, self.way.context)
+        if isinstance(bound, ToolError) or bound.tool.rules.effect == "reads" or bound.tool.rules.poll:
+            return None
+        return bound.tool.name, same_call(bound.tool, bound.call.arguments)
 
     def _note(self, call: ToolCall, result: ToolResult | None) -> None:
         if result is None:

@@ -22,6 +22,7 @@ from toolhand.core.errors import MissingExtraError
 from toolhand.core.events import ReadingMended
 from toolhand.core.messages import Message, Note, ToolCall, ToolResult, Value
 from toolhand.core.tools import ToolChoice
+from toolhand.parsing.plans.words import said
 from toolhand.plan import Rules
 from toolhand.plan.language import grammar
 from toolhand.plan_runs import resume_plan, run_plan
@@ -88,6 +89,58 @@ def test_a_person_is_asked_in_the_midst_and_finished_steps_do_not_run_again():
     assert done.output == "wiped"
     assert names(ran) == ["log_in", "wipe", "remind"]
     assert len(model.requests) == 2
+
+
+def test_what_a_failed_plan_has_done_is_not_done_or_asked_for_again_by_the_next():
+    ran: list[Any] = []
+    one, _ = agent(
+        [
+            'wipe(disk="a") -> w\nbreak_down()',
+            'wipe(disk="a") -> w\nwipe(disk="a")\nremind(message=$w)',
+            "done",
+        ],
+        ran,
+    )
+    run = one.run_sync("?", session="s")
+    run = one.resume_sync("s", {run.pending[0].approval_id: Approve()})
+    assert names(ran) == ["wipe", "break_down"]
+    assert run.stopped == "approval"  # the second of the same name is another effect
+    assert run.pending[0].approval_id
+    one.resume_sync("s", {run.pending[0].approval_id: Approve()})
+    assert names(ran)[:3] == ["wipe", "break_down", "wipe"]
+    assert ran[-1] == ("remind", {"message": "wiped", "after_minutes": 5})
+
+
+def test_what_was_undone_is_done_again():
+    ran: list[Any] = []
+    sending = 'send_message(to="a", text="x")\n'
+    protocol = PlanProtocol(rules=Rules(undo=True))
+    agent([f"{sending}break_down()", f"{sending}", "done"], ran, protocol)[0].run_sync("?")
+    assert names(ran) == ["send_message", "break_down", "unsend", "send_message"]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_no_tool_is_given_a_mask_for_a_value(language):
+    given: list[str] = []
+
+    @tool
+    def find_key(name: str) -> dict[str, str]:
+        """Finds a key."""
+        return {"name": name, "password": "hunter2-hunter2"}
+
+    @tool(effect="writes")
+    def use_key(key: str) -> str:
+        """Uses a key."""
+        given.append(key)
+        return "ok"
+
+    model = ScriptedModel(['find_key(name="a") -> k\nuse_key(key=$k.name)\nuse_key(key=$k.password)', "done"])
+    one = Agent(model, [find_key, use_key], protocol="plan", store="memory", language=language)
+    one.run_sync("?")
+    assert given == ["a"]
+    told = model.requests[1].messages[-1].text
+    assert said("masked", language, name="use_key", key="key") in told
+    assert "hunter2" not in told
 
 
 def paying(ran: list[Any]) -> Toolset:
