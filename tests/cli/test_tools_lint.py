@@ -47,7 +47,7 @@ def files(tmp_path, monkeypatch):
 @pytest.mark.parametrize("words", [["good.py"], ["--tools", "good.py"], ["-t", "good.py"]])
 def test_good_tools(files, capsys, words):
     assert run_app(["tools", "lint", *words]) == 0
-    assert "1 tools: nothing to say" in capsys.readouterr().out
+    assert "1 tool: nothing to say" in capsys.readouterr().out
 
 
 def test_bad_tools_are_named_and_counted(files, capsys):
@@ -55,7 +55,7 @@ def test_bad_tools_are_named_and_counted(files, capsys):
     said = capsys.readouterr().out
     assert "effect-unsaid" in said
     assert "parameter-vague" in said
-    assert "3 tools: 2 errors" in said
+    assert "3 tools: errors 2" in said
 
 
 def test_in_chinese(files, capsys, monkeypatch):

@@ -217,7 +217,7 @@ async def test_a_decision_is_carried_out_once_and_the_audit_says_who(store, fiel
     async with visiting(PageSettings(store=store, resume=resuming(store), token=TOKEN, hosts=())) as visitor:
         await visitor.post("/login", at="/login", token=TOKEN, name="Chen Wei")
         approvals = (await visitor.get("/approvals"))[1]
-        assert "4111" not in approvals
+        assert "4111 1111" not in approvals
         told = {"session": "bob-7", "approval": await waiting(visitor), **fields}
         stamp = re.search(r'name="stamp" value="(\w+)"', approvals)[1]
         answers = await asyncio.gather(*(visitor.post("/decide", stamp=stamp, **told) for _ in range(3)))

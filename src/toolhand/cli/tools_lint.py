@@ -122,12 +122,13 @@ def _show(found: list[Finding], count: int, console: Console) -> None:
         )
         console.print(f"  {shown(finding.fix(language))}", style="dim", highlight=False)
     counts = Counter(finding.severity for finding in found)
+    tools = "1 tool" if count == 1 else f"{count} tools"
     if not found:
-        console.print(say(f"{count} tools: nothing to say", f"{count} 个工具：没有问题"))
+        console.print(say(f"{tools}: nothing to say", f"{count} 个工具：没有问题"))
         return
     console.print(
         say(
-            f"{count} tools: {counts['error']} errors, {counts['warning']} warnings, {counts['advice']} pieces of advice",
+            f"{tools}: errors {counts['error']}, warnings {counts['warning']}, advice {counts['advice']}",
             f"{count} 个工具：{counts['error']} 个错误，{counts['warning']} 个警告，{counts['advice']} 条建议",
         )
     )
