@@ -15,6 +15,7 @@ import pytest
 
 from tests.cli.test_cli import toolhand
 from toolhand import Agent
+from toolhand.cli.app import run_app
 from toolhand.evals import read_suite
 from toolhand.execution.running import run_blocking
 from toolhand.load import load_tools
@@ -163,6 +164,15 @@ def test_what_cannot_be_done_is_said_in_a_sentence(words, said, tmp_path, here):
     assert done.returncode == 1, done.stdout
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_key_that_is_missing_leaves_no_evaluation_behind(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("DEEPSEEK_API_KEY", raising=False)
+    store = ("--store", str(tmp_path / "e.db"))
+    assert run_app(["eval", str(SHOP), "-m", "deepseek:x", *store]) == 1
+    assert "DEEPSEEK_API_KEY" in capsys.readouterr().err
+    assert run_app(["eval", "report", "last", *store]) == 1
+    assert "no evaluations" in capsys.readouterr().err
 
 
 def test_ctrl_c_keeps_what_was_finished(server, tmp_path):

@@ -29,6 +29,7 @@ from toolhand.evals.reading import read_suite, relative
 from toolhand.evals.report.html import page
 from toolhand.evals.report.junit import junit
 from toolhand.evals.report.terminal import show
+from toolhand.evals.report.words import word
 from toolhand.evals.results import Evaluation
 from toolhand.evals.runner import run_stored, subjects_of
 from toolhand.evals.starter import effects, starter_suite
@@ -37,6 +38,7 @@ from toolhand.evals.summary import Comparison, against, inside
 from toolhand.evals.writing import append_cases
 from toolhand.execution.running import run_blocking
 from toolhand.load import load_tools
+from toolhand.models.resolve import resolve
 from toolhand.sessions.store import open_store
 
 HELP = say("Judge models and protocols on your own cases.", "用你自己的用例评测模型和协议。")
@@ -178,6 +180,9 @@ def run(
     if not plays_only:
         for model in chosen:
             ensure_weights(model, err, is_agreed=yes)
+            resolve(
+                model
+            )  # a name or key that is wrong is said before an evaluation is kept that holds nothing
     conditions = Conditions(
         sampling=Sampling(temperature=temperature, max_tokens=max_tokens),
         seconds=seconds,
@@ -289,7 +294,8 @@ def list_evaluations(store: Path | None = STORE) -> None:
         counts = keeper.counts(head.id)
         passed = f"{counts.get('passed', 0)}/{sum(counts.values())}"
         subjects = ", ".join(subject.label for subject in head.subjects)
-        table.add_row(head.id, shown(head.suite), shown(subjects), passed, head.state)
+        state = word(f"state_{head.state}", language_of_person())
+        table.add_row(head.id, shown(head.suite), shown(subjects), passed, state)
     print_table(screen(), table)
 
 
