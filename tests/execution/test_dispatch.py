@@ -16,6 +16,7 @@ from toolhand.core.errors import SettingsError, ToolDefinitionError
 from toolhand.core.events import CallFailed
 from toolhand.core.jsonable import result_text
 from toolhand.core.messages import ModelOutput, RawCall
+from toolhand.core.tools import Tool
 from toolhand.execution.layers import default_policies
 from toolhand.policies.permission import AccessRule
 from toolhand.testing import ScriptedModel
@@ -462,3 +463,27 @@ async def test_a_write_that_ends_the_run_lets_no_later_one_begin():
     with pytest.raises(FatalError):
         await Toolset([write]).dispatch.each(calls, RunContext())
     assert began == [0]
+
+
+class Shy:
+    """Hides one tool, and counts how often it is asked about any."""
+
+    def __init__(self):
+        self.asked = []
+
+    def hides(self, tool):
+        return tool.name == "hidden"
+
+    def offers(self, tool, context):
+        self.asked.append(tool.name)
+        return False
+
+    async def __call__(self, call, context, proceed):
+        return await proceed(call, context)
+
+
+def test_a_policy_is_asked_in_each_turn_only_about_the_tools_that_it_may_hide():
+    policy = Shy()
+    tools = Toolset([Tool(name="hidden"), Tool(name="seen")], policies=[policy])
+    assert [tools.offered(RunContext()).names for _ in range(2)] == [("seen",), ("seen",)]
+    assert policy.asked == ["hidden", "hidden"]

@@ -167,3 +167,35 @@ async def test_a_restored_window_goes_on_without_a_cut():
         one.extend([user("and now?")])
     assert await other.fit(bounds, 0.6) == await window.fit(bounds, 0.6)
     assert other.cuts == 0
+
+
+async def test_a_history_is_estimated_once_it_may_come_near_its_bound_and_cut_where_it_always_was():
+    history, window, known, counted = History(tokens=2_000), Window(), [], []
+    while not window.cuts:
+        messages = exchange(len(counted), rows=5)
+        known += messages
+        window.extend(messages)
+        shown = await window.fit(Bounds(tokens=history.tokens), history.keep)
+        counted.append(window.is_counted)
+    assert not counted[0]
+    assert counted[-1]
+    assert on_wire(shown) == on_wire(trim(known, history))
+
+
+async def test_messages_that_are_not_estimated_yet_count_when_somebody_asks():
+    window, told = Window(), Window()
+    for number in range(3):
+        window.extend(exchange(number))
+        told.extend(exchange(number))
+        assert told.tokens > 0
+    assert not window.is_counted
+    assert window.tokens == told.tokens
+    assert window.is_counted
+
+
+@pytest.mark.parametrize("bounds", [Bounds(turns=2), Bounds(messages=3), Bounds(turns=2, tokens=10**9)])
+async def test_other_bounds_than_tokens_are_looked_at_in_each_turn(bounds):
+    window = Window()
+    for number in range(4):
+        window.extend(exchange(number))
+    assert len(await window.fit(bounds, 1.0)) < 4 * len(exchange(0))

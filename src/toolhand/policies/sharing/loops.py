@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,15 +26,9 @@ class LoopDetector:
 
     limit: int = 3
     longest: int = 4
-    _turns: deque[_Turn] = field(init=False)
-    _equal: list[int] = field(init=False)
+    _turns: list[_Turn] = field(default_factory=list, init=False)
+    _equal: dict[int, int] = field(default_factory=dict, init=False)
     """By the turns of a round: how many of the last turns are as the one so many before them."""
-
-    def __post_init__(self) -> None:
-        self._begin()
-
-    def _begin(self) -> None:
-        self._turns, self._equal = deque(maxlen=self.longest), [0] * (self.longest + 1)
 
     def turn(
         self,
@@ -60,13 +53,13 @@ class LoopDetector:
             for number, (name, arguments) in enumerate(calls)
         ]
         if not asked:
-            self._begin()
+            self._turns, self._equal = [], {}
             return False
         turn, is_loop, rounds = tuple(sorted(asked)), False, min(limit or self.limit, self.limit)
         for length, before in enumerate(reversed(self._turns), 1):
-            self._equal[length] = self._equal[length] + 1 if turn == before else 0
+            self._equal[length] = self._equal.get(length, 0) + 1 if turn == before else 0
             is_loop = is_loop or self._equal[length] >= length * (rounds - 1)
-        self._turns.append(turn)
+        self._turns = [*self._turns, turn][-self.longest :]
         return is_loop
 
 
