@@ -112,6 +112,7 @@ class Answering:
                 "native",
                 "constrained",
                 "constrained_first",
+                "calls_first",
             )  # they leave the reply's form to the server
         is_deaf = self.failures > 1  # it was made to call, and did not
         return self._protocol == "native" and self._sends_schema and (self._is_late or is_deaf)

@@ -91,7 +91,14 @@ def test_every_profile_of_the_package_names_protocols_that_exist():
         files("toolhand.ladder").joinpath("profiles.toml").read_text("utf-8")
     ).items():
         Ladder(profile_of(model(f"x:{name}")))
-        assert set(rows["rungs"]) <= {"native", "constrained_first", "json", "template", "react"}
+        assert set(rows["rungs"]) <= {
+            "native",
+            "constrained_first",
+            "calls_first",
+            "json",
+            "template",
+            "react",
+        }
 
 
 def test_no_path_leads_out_of_the_folder():

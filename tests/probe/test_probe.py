@@ -13,7 +13,7 @@ from toolhand.cli.app import run_app
 from toolhand.core.errors import ModelError, ModelFault, ToolError
 from toolhand.core.messages import ModelOutput, Odds, ToolCall, Usage
 from toolhand.ladder import profile_of
-from toolhand.probe import Probe, Trial, recommended, scores
+from toolhand.probe import RUNGS, Probe, Trial, recommended, scores
 from toolhand.probe.scores import FEWEST_TASKS, best_threshold, clearly_worse
 from toolhand.probe.suite import WantedCall, suite
 from toolhand.testing import ScriptedModel
@@ -115,7 +115,7 @@ async def test_a_model_that_takes_one_protocol_only_is_found_out_and_the_rest_is
     ]
     assert set(probe.dropped) == {"native", "json", "template", "react"}
     assert set(probe.dropped.values()) == {"worse"}
-    assert len(trials) < len(TASKS) * 5 / 2
+    assert len(trials) < len(TASKS) * len(RUNGS) / 2
     profile = recommended(found)
     assert profile is not None
     assert profile.rungs == ("constrained_first",)
@@ -156,7 +156,7 @@ async def test_what_was_measured_stays_when_it_is_stopped():
         if len(probe.trials) == 7:
             break
     assert len(probe.trials) == 7
-    assert probe.trials_left == len(TASKS) * 5 - 7
+    assert probe.trials_left == len(TASKS) * len(RUNGS) - 7
     assert scores(probe.trials)
 
 

@@ -30,7 +30,7 @@ TOOLS = Toolset([get_weather, 查询天气])
 AUTO = ToolChoice()
 PROTOCOLS = plugins.members("protocols", "PROTOCOL")
 ONE_CALL_A_REPLY = {"react", "plan_steps"}
-CHANGES_ITS_FORM = {"constrained_first"}  # from the first result on it is native
+CHANGES_ITS_FORM = {"constrained_first", "calls_first"}  # from the first result on it is native
 LANGUAGES = ["en", "zh"]
 
 

@@ -21,7 +21,7 @@ from toolhand.probe.trial import Trial
 from toolhand.sessions.session import Session
 from toolhand.setup import Setup
 
-RUNGS: Final = ("native", "constrained_first", "json", "template", "react")
+RUNGS: Final = ("native", "constrained_first", "calls_first", "json", "template", "react")
 """What is tried, in this order."""
 
 MORE_RUNGS: Final = ("constrained",)

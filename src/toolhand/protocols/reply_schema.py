@@ -72,9 +72,9 @@ def calls_of(grammar: Mapping[str, Any]) -> Mapping[str, Any]:
     """What is left of a reply's schema where only calls may come.
 
     Args:
-        grammar: a schema with both decisions, as `reply_schema` gives it.
+        grammar: a schema with both decisions, as `reply_schema` gives it, or that of calls alone.
     """
-    branch: Mapping[str, Any] = grammar["anyOf"][0]
+    branch: Mapping[str, Any] = grammar["anyOf"][0] if "anyOf" in grammar else grammar
     return branch
 
 
