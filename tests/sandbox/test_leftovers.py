@@ -16,6 +16,7 @@ import pytest
 
 from tests.sandbox.places import PLACES, place
 from toolhand.execution.workers.linux import descendants
+from toolhand.jails.ring import Ring, is_over
 from toolhand.sandbox import Limits
 
 JAILS = True
@@ -163,6 +164,27 @@ def test_no_folder_is_left(run: Any, sandbox: str) -> None:
     while list(Path(tempfile.gettempdir()).glob("toolhand-sandbox-*/w*/a.txt")) and time.monotonic() < until:
         time.sleep(0.01)
     assert not list(Path(tempfile.gettempdir()).glob("toolhand-sandbox-*/w*/a.txt"))
+
+
+def test_what_was_killed_while_it_was_ready_is_not_taken() -> None:
+    gone_already, dropped = {1, 2}, list[int]()
+    made = iter(range(1, 100))
+    ring: Ring[str, int] = Ring(lambda _: next(made), dropped.append, 0, is_gone=gone_already.__contains__)
+    ring._key = "a"
+    ring._ready.extend([1, 2, 3])
+    assert ring.take("a") == 3
+    ring._ready.extend([2, 1])
+    assert ring.ready("a") is None
+
+
+def test_a_process_that_has_ended_is_over() -> None:
+    process = subprocess.Popen(["/bin/sleep", "600"])
+    descriptor = os.pidfd_open(process.pid)
+    assert not is_over(descriptor)
+    process.kill()
+    process.wait()
+    assert is_over(descriptor)
+    os.close(descriptor)
 
 
 KEPT = """

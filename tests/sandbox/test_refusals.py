@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 import pytest
 
+from tests.sandbox.places import place
 from toolhand.core.errors import SettingsError
 from toolhand.sandbox import Limits, SandboxError, run_code
 
@@ -24,3 +28,15 @@ def test_a_sandbox_that_does_not_hold_is_refused_and_not_weakened(monkeypatch: p
         with pytest.raises(SandboxError) as told:
             run_code("print(1)", backend=backend)
         assert "docker" in str(told.value).lower() or "Landlock" in str(told.value)
+
+
+def test_without_a_folder_to_write_in_it_says_so_and_not_for_good(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    place("process")
+    from toolhand.jails import selftest  # noqa: PLC0415 - only Linux has what it loads
+
+    monkeypatch.setattr(selftest, "_HELD", {})
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    assert "TMPDIR" in selftest.failure("landlock")
+    assert not selftest._HELD

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import os
 import select
 import signal
@@ -22,11 +23,12 @@ from typing import Any, Final
 from toolhand.core.language import say
 from toolhand.jails.inside.frames import Frames
 from toolhand.jails.kernel import Room, remove_tree
-from toolhand.jails.ring import Ring
+from toolhand.jails.ring import Ring, is_over
 from toolhand.jails.runs import SandboxError
 
 START: Final = str(Path(__file__).parent / "inside" / "start.py")
 _START_SECONDS: Final = 60.0
+_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES})
 _MOST_FILES, _MOST_THREADS, _LONGEST_PATH = 4_096, 256, 2_000
 _SHARED: Final = (
     "/lib",
@@ -159,7 +161,10 @@ class Zygote:
     def __init__(self, jail: str, manner: str = "libraries") -> None:
         self.jail, self._manner = jail, manner
         self._ring: Ring[tuple[str, ...], Child] = Ring(
-            self._child, Child.close, 2 if manner == "libraries" else 0
+            self._child,
+            Child.close,
+            2 if manner == "libraries" else 0,
+            is_gone=lambda child: is_over(child.process),
         )
         self._lock = threading.Lock()
         self._host = 0
@@ -187,6 +192,9 @@ class Zygote:
     def end(self) -> None:
         """Ends the process and all that was forked from it."""
         self._ring.clear()
+        self._end_started()
+
+    def _end_started(self) -> None:
         if self._host == os.getpid() and self._channel is not None:
             self._channel.close()
             if self._process is not None:
@@ -202,9 +210,14 @@ class Zygote:
         with self._lock:
             try:
                 return self._forked(self._started(), room)
-            except OSError:  # it was killed, by the system or by a person
-                self._channel = None
+            except OSError as error:
+                if error.errno in _NO_ROOM:  # another process would find none either
+                    raise _without_room(error) from error
+            self._end_started()  # it was killed, by the system or by a person, or its folder was tidied away
+            try:
                 return self._forked(self._started(), room)
+            except OSError as error:
+                raise _without_room(error) from error
 
     def _started(self) -> socket.socket:
         if self._channel is not None and self._host == os.getpid():
@@ -264,6 +277,15 @@ class Zygote:
                 remove_tree(room.work)
             raise
         return Child(ours.fileno(), ours.detach(), printed, process, room.work, room.files_mb)
+
+
+def _without_room(error: OSError) -> SandboxError:
+    return SandboxError(
+        say(
+            f"the sandbox's process could not be started ({error}): make room in the temporary folder, or set TMPDIR",
+            f"沙箱进程无法启动（{error}）：请在临时文件夹中腾出空间，或设置 TMPDIR",
+        )
+    )
 
 
 def _words(memory_mb: int, seconds: float) -> tuple[str, ...]:

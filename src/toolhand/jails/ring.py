@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import select
 import threading
 import time
 from collections import deque
@@ -17,6 +18,13 @@ _PAUSE_SECONDS: Final = 0.005
 """A short run is over by then, and has the processor to itself."""
 
 
+def is_over(process: int) -> bool:
+    """Whether the process of a descriptor has ended."""
+    gone = select.poll()
+    gone.register(process, select.POLLIN)
+    return bool(gone.poll(0))
+
+
 class Ring(Generic[K, T]):
     """Keeps some things ready for the last key that was asked for.
 
@@ -24,10 +32,18 @@ class Ring(Generic[K, T]):
         make: makes one for a key; called in any thread, one at a time.
         drop: ends one that is not needed.
         size: how many are kept.
+        is_gone: whether one that is ready has been ended from outside, and is of no use.
     """
 
-    def __init__(self, make: Callable[[K], T], drop: Callable[[T], None], size: int = 2) -> None:
-        self._make, self._drop, self._size = make, drop, size
+    def __init__(
+        self,
+        make: Callable[[K], T],
+        drop: Callable[[T], None],
+        size: int = 2,
+        *,
+        is_gone: Callable[[T], bool] = lambda one: False,  # noqa: ARG005
+    ) -> None:
+        self._make, self._drop, self._size, self._is_gone = make, drop, size, is_gone
         self._begin()
         atexit.register(self.clear)
 
@@ -60,6 +76,9 @@ class Ring(Generic[K, T]):
                 old, self._key = list(self._ready), key
                 self._ready.clear()
             found = self._ready.popleft() if self._ready else None
+            while found is not None and self._is_gone(found):
+                old.append(found)
+                found = self._ready.popleft() if self._ready else None
         self._used.extend(old)
         if found is not None or old:
             self._refill()

@@ -76,8 +76,23 @@ def failure(jail: str) -> str:
     """
     with _LOCK:
         if jail not in _HELD:
+            if lacking := _no_folder():
+                return lacking  # not for good: there may be room again
             _HELD[jail] = _failure(jail)
         return _HELD[jail]
+
+
+def _no_folder() -> str:
+    try:
+        with tempfile.TemporaryFile() as file:
+            file.write(bytes(4096))
+            file.flush()
+    except OSError as error:
+        return say(
+            f"no temporary folder can be written ({error.strerror}): make room in it, or set TMPDIR",
+            f"临时文件夹无法写入（{error.strerror}）：请腾出空间，或设置 TMPDIR",
+        )
+    return ""
 
 
 def holding(jails: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from toolhand.core.language import say
 from toolhand.execution.threads import THREADS
 from toolhand.jails.inside.awaiting import awaited_calls
 from toolhand.jails.monty_workers import MOST_MEMORY_MB, Worker, Workers, library
-from toolhand.jails.ring import Ring
+from toolhand.jails.ring import Ring, is_over
 from toolhand.jails.runs import MOST_ARGUMENT_BYTES, Answer, Ran, SandboxError, Stop
 from toolhand.parsing.programs.outcomes import Limits
 from toolhand.sandbox.backends import NotHere
@@ -44,7 +44,9 @@ class MontyBackend:
 
     def __init__(self, jails: tuple[str, ...] = JAILS) -> None:
         self._jails = jails
-        self._ring: Ring[tuple[str, float], Worker] = Ring(Workers().made, Worker.close)
+        self._ring: Ring[tuple[str, float], Worker] = Ring(
+            Workers().made, Worker.close, is_gone=lambda worker: is_over(worker.process)
+        )
 
     def walls(self) -> tuple[str, ...]:
         """The walls of the jail that holds, and the interpreter's own.
