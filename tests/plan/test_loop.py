@@ -247,7 +247,10 @@ def test_nor_is_it_one_where_there_are_no_results():
     assert model.requests[-1].tools
 
 
-@pytest.mark.parametrize("answer", ["It costs $10 -> cheap.", "10", "Ulm to Linz: 5 minutes late."])
+@pytest.mark.parametrize(
+    "answer",
+    ["It costs $10: 5 -> cheap.", "10", "Ulm: 5 minutes late.", "Shall I set $t?", "I ran this:\nremind($t)"],
+)
 def test_a_plain_answer_to_results_counts(answer):
     one, model = agent(["log_in() -> t", answer], [])
     assert one.run_sync("Log in, please.").output == answer

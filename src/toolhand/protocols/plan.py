@@ -125,8 +125,8 @@ _REPORT: Final[Mapping[Language, Mapping[str, str]]] = {
         "answer": "如果这些结果已经能回答问题，现在就用一句话回答，写出查到的数值，不要写调用。否则只写还缺的调用。",
     },
 }
-_NOTATION: Final = re.compile(r"^(?:->|→)|\$[^\W\d]|^[\w.\s]+(?:(?:->|→)[\w.\s]*)+$")
-"""An answer that is none: a plan's arrow, a result's name, or nothing but words with arrows between."""
+_NOTATION: Final = re.compile(r"(?:(?:->|→)|[^\n]*\$[^\W\d]|[\w.\s]+(?:->|→))[^\n?？]*")
+"""An answer of one line that is none: a plan's arrow, a result's name, or words with an arrow between. A question is one."""
 _FRAME: Final = re.compile(r"<\s*/?\s*plan_result|^[ \t]*\$[^\W\d]\w*[ \t]*=", re.IGNORECASE | re.MULTILINE)
 
 
@@ -158,7 +158,7 @@ class PlanProtocol:
     def again(self, said: Said) -> Doubt | None:
         """Where a small model answers results in the language of plans (`-> 10`, `$price`), it is asked in its own form."""
         text = (said.reply.text or "").strip()
-        if said.reply.calls or said.reply.broken or not _NOTATION.search(text):
+        if said.reply.calls or said.reply.broken or not _NOTATION.fullmatch(text):
             return None
         return Doubt("placeholder", None, lambda _: Settled(0.0, _plainly(said)))
 
