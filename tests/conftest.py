@@ -47,6 +47,20 @@ def own_package(tmp_path):
         yield install
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """What was logged of half a character stands in the report, and could not be sent from one test process to the other."""
+    report = yield
+    report.sections = [
+        (name, text.encode(errors="backslashreplace").decode()) for name, text in report.sections
+    ]
+    try:
+        str(report.longrepr).encode()
+    except UnicodeEncodeError:
+        report.longrepr = str(report.longrepr).encode(errors="backslashreplace").decode()
+    return report
+
+
 @pytest.fixture(autouse=True)
 def _no_handler_is_left():
     """Log lines of one test never reach another's captured streams: whoever adds a handler takes it away."""
