@@ -89,7 +89,7 @@ async def test_a_place_that_was_passed_over_is_not_passed_on_twice():
 
 
 async def test_whoever_is_inside_is_told_and_a_task_that_outlives_its_passage_is_outside_again():
-    turnstile = Turnstile("it would wait for itself")
+    turnstile = Turnstile(("it would wait for itself", "它会等待自己"))
     go = asyncio.Event()
 
     async def later() -> str:
