@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from toolhand.arguments.relations import nouns
-from toolhand.core.messages import Message, Text, ToolCall
+from toolhand.core.messages import Message, ToolCall
 
 _MESSAGES: Final = 3
 """The user's last message may only say what is different now ("and in Rome?"), so those shortly before count too."""
@@ -19,11 +19,7 @@ def words_taken(messages: Sequence[Message], calls: Iterable[ToolCall]) -> int:
         messages: what was said.
         calls: what the model asks for.
     """
-    texts = [
-        message.text
-        for message in messages
-        if message.role == "user" and any(isinstance(part, Text) for part in message.parts)
-    ]
+    texts = [message.text for message in messages if message.is_said]
     given = " ".join(leaf for call in calls for leaf in _leaves(call.arguments))
     return len(nouns(" ".join(texts[-_MESSAGES:])) & nouns(given))
 

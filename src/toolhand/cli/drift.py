@@ -8,9 +8,10 @@ from pathlib import Path
 import typer
 from rich.table import Table
 
-from toolhand.cli.shown import print_table, screen, shown, tell
+from toolhand.cli.shown import screen, shown, tell
 from toolhand.cli.words import say
 from toolhand.core.errors import SettingsError
+from toolhand.core.tables import print_table
 from toolhand.observability.defaults import VARIABLE
 from toolhand.observability.drift import DriftLog, DriftRecord, counted
 from toolhand.observability.jsonl import line_of

@@ -18,11 +18,12 @@ from toolhand.cli.eval_sources import drift_record, named_evaluation, suite_of, 
 from toolhand.cli.eval_verdict import BELOW_THRESHOLD, Thresholds, complaints
 from toolhand.cli.models import ensure_weights
 from toolhand.cli.run import announced_default
-from toolhand.cli.shown import print_table, screen, shown, tell
+from toolhand.cli.shown import screen, shown, tell
 from toolhand.cli.words import say
 from toolhand.core.errors import SettingsError
 from toolhand.core.language import language_of, language_of_person
 from toolhand.core.messages import Sampling
+from toolhand.core.tables import print_table
 from toolhand.evals.attempt import Conditions
 from toolhand.evals.export import from_drift, from_evaluation, from_session
 from toolhand.evals.reading import read_suite, relative
@@ -180,9 +181,7 @@ def run(
     if not plays_only:
         for model in chosen:
             ensure_weights(model, err, is_agreed=yes)
-            resolve(
-                model
-            )  # a name or key that is wrong is said before an evaluation is kept that holds nothing
+            resolve(model)  # what is wrong with a name or key is said before an empty evaluation is kept
     conditions = Conditions(
         sampling=Sampling(temperature=temperature, max_tokens=max_tokens),
         seconds=seconds,

@@ -17,9 +17,10 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from toolhand.cli.shown import print_table, screen, shown, tell
+from toolhand.cli.shown import screen, shown, tell
 from toolhand.cli.words import say
 from toolhand.core.errors import WeightsError
+from toolhand.core.tables import print_table
 from toolhand.models.resolve import ADAPTERS, providers
 from toolhand.models.weights import Entry, catalogue, find, is_present, path_of, pull, remove
 

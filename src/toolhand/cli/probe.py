@@ -11,10 +11,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from toolhand import __version__
-from toolhand.cli.shown import print_table, screen, shown
+from toolhand.cli.shown import screen, shown
 from toolhand.cli.words import say
 from toolhand.core import plugins
 from toolhand.core.errors import ModelError, SettingsError
+from toolhand.core.tables import print_table
 from toolhand.models.resolve import resolve
 
 if TYPE_CHECKING:  # the command line starts without the probe

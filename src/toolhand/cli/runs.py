@@ -13,12 +13,13 @@ import typer
 
 from toolhand.cli import options
 from toolhand.cli.masking import UNMASKED, masked_run
-from toolhand.cli.shown import print_table, screen, shown, tell
+from toolhand.cli.shown import screen, shown, tell
 from toolhand.cli.stores import opened, table_of, when
 from toolhand.cli.words import say
 from toolhand.core.approvals import Approve, Decision, Deny
 from toolhand.core.errors import SettingsError
 from toolhand.core.jsonable import jsonable
+from toolhand.core.tables import print_table
 from toolhand.durable import tending
 from toolhand.durable.inside import noted
 from toolhand.durable.ledger import RunLedger

@@ -14,7 +14,7 @@ from rich.console import Console
 from toolhand.cli import options, sessions_audit
 from toolhand.cli.again import chat_again, words_given
 from toolhand.cli.masking import UNMASKED, masked_hit, masked_message, masked_summary
-from toolhand.cli.shown import print_table, screen, shown, tell
+from toolhand.cli.shown import screen, shown, tell
 from toolhand.cli.stores import OUT, UNASKED, confirm, opened, table_of, when, written_to
 from toolhand.cli.words import say
 from toolhand.core.errors import SettingsError
@@ -22,6 +22,7 @@ from toolhand.core.jsonable import jsonable, result_text
 from toolhand.core.language import language_of_person
 from toolhand.core.messages import Message, Note, Text
 from toolhand.core.plain import plain
+from toolhand.core.tables import print_table
 from toolhand.execution.running import run_blocking
 from toolhand.policies.redaction import redacted_text
 from toolhand.sessions.archive import Archive, Form

@@ -12,11 +12,12 @@ import typer
 
 from toolhand.auditing import AuditTrail
 from toolhand.cli import options
-from toolhand.cli.shown import print_table, screen, shown, tell
+from toolhand.cli.shown import screen, shown, tell
 from toolhand.cli.stores import OUT, UNASKED, confirm, opened, table_of, when, written_to
 from toolhand.cli.words import say
 from toolhand.core.errors import SettingsError
 from toolhand.core.jsonable import jsonable
+from toolhand.core.tables import print_table
 from toolhand.execution.running import run_blocking
 from toolhand.observability.audit import AuditRecord, export_csv, export_jsonl
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from toolhand.core.plain import plain
-
-_NO_LIMIT: Final = 1_000_000
 
 
 def screen(*, is_err: bool = False, has_colours: bool = True) -> Console:
@@ -22,15 +17,6 @@ def screen(*, is_err: bool = False, has_colours: bool = True) -> Console:
         has_colours: whether numbers, paths and the like are coloured.
     """
     return Console(stderr=is_err, soft_wrap=True, emoji=False, highlight=has_colours)
-
-
-def print_table(console: Console, table: Table) -> None:
-    """Prints a table of which nothing is cut, so that names can be copied: a terminal folds, a pipe or file gets whole lines."""
-    for column in table.columns:
-        column.overflow = "fold"
-    if not console.is_terminal:
-        console.width = _NO_LIMIT
-    console.print(table)
 
 
 def shown(text: str) -> str:

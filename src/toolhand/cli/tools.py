@@ -10,11 +10,12 @@ import typer
 from rich.table import Table
 
 from toolhand.cli.load import load_tools
-from toolhand.cli.shown import print_table, screen, shown, tell
+from toolhand.cli.shown import screen, shown, tell
 from toolhand.cli.terminal import path_given, place_given
 from toolhand.cli.tools_lint import lint_tools
 from toolhand.cli.words import say
 from toolhand.core.language import language_of_person
+from toolhand.core.tables import print_table
 from toolhand.toolset import Toolset
 
 HELP = say("Look at tools as a model would.", "以模型的视角查看工具。")

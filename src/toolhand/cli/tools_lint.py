@@ -14,11 +14,12 @@ from rich.table import Table
 from toolhand.cli import options
 from toolhand.cli.load import load_tools
 from toolhand.cli.models import ensure_weights
-from toolhand.cli.shown import print_table, screen, shown, tell
+from toolhand.cli.shown import screen, shown, tell
 from toolhand.cli.terminal import path_given, place_given
 from toolhand.cli.words import say
 from toolhand.core.errors import SettingsError
 from toolhand.core.language import language_of_person
+from toolhand.core.tables import print_table
 from toolhand.execution.running import run_blocking
 from toolhand.toolset import Toolset
 

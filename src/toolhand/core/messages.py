@@ -154,6 +154,11 @@ class Message:
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
+    def is_said(self) -> bool:
+        """Whether it is something that a user said, and not a note of the program's."""
+        return self.role == "user" and any(isinstance(part, Text) for part in self.parts)
+
+    @property
     def calls(self) -> tuple[ToolCall, ...]:
         """Its tool calls, in order."""
         return tuple(part for part in self.parts if isinstance(part, ToolCall))

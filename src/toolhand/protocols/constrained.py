@@ -22,7 +22,6 @@ from toolhand.core.messages import (
     ModelOutput,
     ModelRequest,
     Reply,
-    Text,
     ToolCall,
     ToolResult,
     system,
@@ -145,7 +144,7 @@ def goes_round(messages: Sequence[Message]) -> bool:
     """Whether the last reply asked for nothing but calls of the reply before it, whose results it had, and got them again."""
     replies: list[list[ToolCall]] = []
     for message in reversed(messages):
-        if any(isinstance(part, Text) for part in message.parts) and message.role == "user":
+        if message.is_said:
             break
         if message.role == "assistant":
             replies.append(list(message.calls))
@@ -284,8 +283,8 @@ class Constrained:
             return None
 
         def settled(output: ModelOutput) -> Settled:
-            yes = yes_of(output.odds)
-            sure = _sure(said, calls, share, fit if yes is None else yes)
+            yes = fit if (told := yes_of(output.odds)) is None else told
+            sure = _sure(said, calls, share, yes)
             if bool(calls) is (sure >= self.least_sure) and not is_echo:
                 return Settled(sure, None)
             if calls:
@@ -293,7 +292,7 @@ class Constrained:
             return Settled(
                 sure,
                 replace(said.request, grammar=calls_of(grammar), odds=0),
-                judged(fit if yes is None else yes),
+                judged(yes),
             )
 
         def judged(yes: float) -> Callable[[Reply], tuple[float, bool]]:

@@ -15,7 +15,7 @@ from toolhand.arguments.grounds import HAN, Grounds
 from toolhand.arguments.relations import nouns
 from toolhand.core.errors import ErrorCode, ToolError
 from toolhand.core.jsonable import result_text
-from toolhand.core.messages import Message, Text, ToolCall, ToolResult, Value
+from toolhand.core.messages import Message, ToolCall, ToolResult, Value
 from toolhand.core.tools import Tool, ToolChoice
 from toolhand.tools.collection import ToolCollection
 
@@ -237,7 +237,7 @@ def since_the_user_spoke(messages: Sequence[Message]) -> tuple[int, list[ToolRes
     given: list[ToolResult] = []
     for at in range(len(messages) - 1, -1, -1):
         message = messages[at]
-        if message.role == "user" and any(isinstance(part, Text) for part in message.parts):
+        if message.is_said:
             return at, given
         given += message.results
     return -1, given

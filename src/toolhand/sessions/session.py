@@ -13,7 +13,7 @@ from typing import Any, Final
 from toolhand.core.approvals import Decision, PendingCall, decision_from_json, decision_to_json
 from toolhand.core.errors import SessionError, SettingsError
 from toolhand.core.language import say
-from toolhand.core.messages import Message, Text, ToolCall, ToolResult
+from toolhand.core.messages import Message, ToolCall, ToolResult
 from toolhand.policies.sharing.turnstile import Turnstile
 from toolhand.sessions import codec
 from toolhand.sessions.entries import Kind, Ledger
@@ -193,7 +193,7 @@ class Session:
     def _last_user(self) -> int | None:
         messages = self._tail.messages
         for place in range(len(messages) - 1, -1, -1):
-            if messages[place].role == "user" and any(isinstance(p, Text) for p in messages[place].parts):
+            if messages[place].is_said:
                 return place
         return None
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from toolhand.core.errors import SessionError, StoreError
 from toolhand.core.language import say
-from toolhand.core.messages import Message, Text
+from toolhand.core.messages import Message
 from toolhand.sessions import codec
 from toolhand.sessions.background import blocking
 from toolhand.sessions.entries import AuditRow, Entry, Kind, Lease
@@ -120,10 +120,7 @@ class StoredSession(Session):
     def said_since(self, seq: int) -> int:
         """How many messages the user has written from an entry on, as far as they are loaded."""
         messages = zip(self._tail.messages, self._seqs, strict=True)
-        return sum(
-            number >= seq and message.role == "user" and any(isinstance(part, Text) for part in message.parts)
-            for message, number in messages
-        )
+        return sum(number >= seq and message.is_said for message, number in messages)
 
     async def load_older(self) -> bool:
         """Loads a stretch of older messages in front of `recent`; whether there were any."""

@@ -10,14 +10,13 @@ from rich.table import Table
 
 from toolhand.core.language import Language
 from toolhand.core.plain import plain
+from toolhand.core.tables import print_table
 from toolhand.evals.report.words import money, number, percent, points, word
 from toolhand.evals.results import Attempt, Evaluation
 from toolhand.evals.statistics import Interval
 from toolhand.evals.summary import Comparison, by_tag, figures
 
 MOST_FAILURES = 20
-
-_NO_LIMIT = 1_000_000
 
 _NONE = "–"
 
@@ -43,22 +42,13 @@ def show(
     console.print(
         f"[bold]{word('title', language)} {_shown(evaluation.suite)}[/] [dim]{evaluation.id}{state}[/]"
     )
-    _print(console, _figures(evaluation, language))
+    print_table(console, _figures(evaluation, language))
     tags = _tags(evaluation, language)
     if tags.row_count:
-        _print(console, tags)
+        print_table(console, tags)
     if comparisons:
-        _print(console, _comparisons(comparisons, language))
+        print_table(console, _comparisons(comparisons, language))
     _failures(evaluation, console, language, most_failures)
-
-
-def _print(console: Console, table: Table) -> None:
-    """Prints a table of which no figure is cut: a terminal folds, a pipe or file gets whole lines."""
-    for column in table.columns:
-        column.overflow = "fold"
-    if not console.is_terminal:
-        console.width = _NO_LIMIT
-    console.print(table)
 
 
 def _figures(evaluation: Evaluation, language: Language) -> Table:

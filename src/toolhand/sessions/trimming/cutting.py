@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from toolhand.core.errors import SettingsError
 from toolhand.core.jsonable import result_text
 from toolhand.core.language import Language, say
-from toolhand.core.messages import Message, Text, ToolResult
+from toolhand.core.messages import Message, ToolResult
 from toolhand.core.tokens import message_tokens
 from toolhand.sessions.trimming.history import History
 from toolhand.sessions.trimming.summaries import SHORT, is_long, shortened
@@ -46,8 +46,7 @@ class Entry:
     @property
     def is_opening(self) -> bool:
         """Whether it is something that a user said, and not a note of the program's."""
-        message = self.message
-        return message.role == "user" and any(isinstance(part, Text) for part in message.parts)
+        return self.message.is_said
 
 
 def entry_of(message: Message, language: Language = "en", place: int = 0) -> Entry:
